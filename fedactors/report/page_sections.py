@@ -229,9 +229,11 @@ def _short(text: str) -> str:
 
 def warnings(records: Records) -> list[str]:
     """Return what a reader has to know about the records."""
-    if not records.missing:
-        return []
-    return [f"This run was interrupted: {', '.join(records.missing)} was never completed. Shown is what is there."]
+    missing, plans = ", ".join(records.missing), records.summary.get("plans", records.rounds)
+    found = [f"This run was interrupted: {missing} was never completed. Shown is what is there."] if missing else []
+    if plans != records.rounds:
+        found.append(f"Damaged: metrics.jsonl has {records.rounds:,} rounds, and summary.json counts {plans}.")
+    return found
 
 
 def digests(records: Records) -> list[tuple[str, Any]]:

@@ -21,6 +21,7 @@ from fedactors.study.run_figures import (
     rises_of,
     tests_mixed,
     titled,
+    unlike_programs,
 )
 from fedactors.study.statistics import Interval
 
@@ -124,7 +125,8 @@ def cautions(comparison: Compared) -> list[str]:
 def cautioned(comparison: Compared) -> list[str]:
     """Return what is compared as well, as sentences."""
     trained = any(map(learned, columns(comparison)))
-    return [*comparison.settings_notes, *(unequal_times(comparison) if trained else ())]
+    times = unequal_times(comparison) if trained else []
+    return [*comparison.settings_notes, *times, *unlike_programs(comparison.rows)]
 
 
 def heads(comparison: Compared) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from fedactors.errors import ScenarioError
 from fedactors.metric_names import VALIDATION, is_share
+from fedactors.plain_text import listed
 from fedactors.report.measures import at_end
 from fedactors.report.terminal_text import joules, size, span
 from fedactors.run_files.records import Records, read
@@ -251,3 +252,18 @@ def tests_mixed(rows: Sequence[StudyRow]) -> bool:
         return False
     tasks = [(one, task) for one in rows if isinstance(task := one.scenario.get("task"), dict)]
     return any(task.get("validation") is not None and one.records.tests_by_seed for one, task in tasks)
+
+
+def unlike_programs(rows: Sequence[StudyRow]) -> list[str]:
+    """Return a sentence if runs, or parts of one, were computed by unlike programs or processors; else none."""
+    known = [one for row in rows for one in _programs(row)]
+    found = {name: sorted({str(one.get(name, "unknown")) for one in known}) for one in known for name in one}
+    unlike = [f"{name} {listed(versions)}" for name, versions in found.items() if len(versions) > 1]
+    why = "the runs were computed by unlike programs, so that bits may differ"
+    return [f"{why}: {'; '.join(unlike)}"] if unlike else []
+
+
+def _programs(one: StudyRow) -> list[Mapping[str, Any]]:
+    """Return what computed a run: two if it was gone on with by others than it began with, none of replays."""
+    said = (one.records.summary.get(key) for key in ("made_with_before", "made_with"))
+    return [programs for programs in said if isinstance(programs, dict)]

@@ -5,18 +5,35 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from fedactors.run_files.files import SUMMARY, object_of
+from fedactors.errors import FolderAccessError, RunFolderError
+from fedactors.run_files.files import (
+    METRICS,
+    SCENARIO,
+    SUMMARY,
+    damaged,
+    object_of,
+    refuse_other_kinds,
+    scenario_text,
+    whole_lines,
+    yaml_of,
+)
 from fedactors.run_files.summary_file import summary_of
 from fedactors.scenario.cluster_options import ClusterOptions
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.endings import is_complete, kind_of
 from fedactors.simulation.record.code_files import code_digests
 from fedactors.simulation.record.folder_claims import refuse_claimed
+from fedactors.simulation.resume.checkpoint import load
 from fedactors.study.named_files import file_digests
+from fedactors.version import ENGINE
 
 FAILURE = "failure.json"
+_TABLES = ("plans.parquet", "orders.parquet")
+_UNKNOWN = "0"  # the engine of runs that were made before engines had numbers
 
 
 def folder_of(scenario: Scenario, out: Path) -> Path:
@@ -45,7 +62,7 @@ def complete(folder: Path) -> bool:
     """Say whether a run came to its end, or diverged and would again."""
     if not (folder / SUMMARY).exists():
         return False
-    return is_complete(summary_of(folder)) or bool(failure(folder))
+    return is_complete(_summary(folder)) or bool(failure(folder))
 
 
 def failure(folder: Path) -> str:
@@ -53,8 +70,18 @@ def failure(folder: Path) -> str:
     path = folder / FAILURE
     if path.exists():
         return str(object_of(path).get("text", ""))
-    summary = summary_of(folder)
+    summary = _summary(folder)
     return str(summary["ended_because"]) if kind_of(summary) == "diverged" else ""
+
+
+def _summary(folder: Path) -> Mapping[str, Any]:
+    """Return the summary of a run; an empty one if it is damaged: the run is gone on with from its checkpoint then."""
+    try:
+        return summary_of(folder)
+    except FolderAccessError:
+        raise
+    except RunFolderError:
+        return {}
 
 
 def fresh(folder: Path, why: str) -> Path:
@@ -71,3 +98,47 @@ def fresh(folder: Path, why: str) -> Path:
             folder.rename(aside)
             print(f"{why}; set aside as {aside.name}, and run from the beginning", file=sys.stderr, flush=True)
     return folder
+
+
+def engine_of(summary: Mapping[str, Any]) -> str:
+    """Return the engine's version of the run that has this summary; of one that was gone on with, that of its start."""
+    made_with = summary.get("made_with_before") or summary.get("made_with") or {}
+    return str(made_with.get("engine", _UNKNOWN))
+
+
+def engine_of_begun(folder: Path) -> str:
+    """Return the engine's version of the run whose checkpoint is in `folder`; today's if none there is whole."""
+    try:
+        return str(load(folder).made_with.get("engine", _UNKNOWN))
+    except RunFolderError:
+        return ENGINE
+
+
+def set_aside_if_old(folder: Path) -> None:
+    """Set a run aside that another engine has made or begun: its bits are not those of this one. Raises as `fresh`."""
+    begun_with = engine_of(summary_of(folder)) if complete(folder) else engine_of_begun(folder)
+    if begun_with != ENGINE:
+        fresh(folder, f"{folder}: made with engine {begun_with}, now {ENGINE}")
+
+
+def set_aside_if_damaged(folder: Path) -> None:
+    """Set a run aside that is complete, and whose files are not what its summary counts. Raises as `fresh`."""
+    if complete(folder) and not failure(folder) and (why := _damage(folder)):
+        fresh(folder, why)
+
+
+def _damage(folder: Path) -> str:
+    """Return which file that tables are made of is gone, empty or cut, of a complete run; nothing if none is."""
+    try:
+        if not yaml_of(folder / SCENARIO, scenario_text(folder)):
+            raise damaged(folder / SCENARIO, "empty")
+        for name in _TABLES:
+            refuse_other_kinds(folder / name)
+        lines, plans = sum(1 for _ in whole_lines(folder / METRICS)), summary_of(folder).get("plans")
+        if lines != plans:
+            raise damaged(folder / METRICS, f"{lines} lines, and {SUMMARY} counts {plans} rounds")
+    except FolderAccessError:
+        raise
+    except RunFolderError as error:
+        return str(error)
+    return ""

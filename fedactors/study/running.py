@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedactors.report.terminal_text import span
 from fedactors.scenario.model import Scenario
 from fedactors.study.run_figures import StudyRow, row
-from fedactors.study.run_folders import complete, folder_of, replay_folder
+from fedactors.study.run_folders import complete, folder_of, replay_folder, set_aside_if_damaged, set_aside_if_old
 from fedactors.study.runs import StudyMachines, StudyRun, played
 from fedactors.study.study_cells import SEED, StudyCell, merged
 
@@ -97,6 +97,7 @@ def run_each(work: StudyWork, tell: Tell) -> Iterator[tuple[int, StudyRow]]:
     once = dict[Path, StudyRun]()
     for k in order:
         once.setdefault(folders[k], runs[k])  # cells may have a run in common
+    _set_aside(once, clock_only=work.clock_only)
     missing = {folder for folder in once if not complete(replay_folder(folder) if work.clock_only else folder)}
     paths = played(list(once.values()), work.machines)
     began = time.monotonic()
@@ -108,6 +109,14 @@ def run_each(work: StudyWork, tell: Tell) -> Iterator[tuple[int, StudyRow]]:
         yield k, one
         left = _left(time.monotonic() - began, len(missing & done.keys()), len(missing))
         tell(one, StudyPace(number, len(order), left))
+
+
+def _set_aside(folders: Iterable[Path], *, clock_only: bool) -> None:
+    """Set runs aside that are there and cannot stand in tables: made with another engine, or damaged."""
+    for folder in folders:
+        set_aside_if_damaged(replay_folder(folder) if clock_only else folder)
+        if not clock_only:  # a replay notes no engine
+            set_aside_if_old(folder)
 
 
 def _runs(work: StudyWork) -> list[StudyRun]:

@@ -18,7 +18,7 @@ from fedactors.study.answer import Beside, best_variant
 from fedactors.study.comparison_tables import averaged, counted, ranked_by, written
 from fedactors.study.findings import sentences
 from fedactors.study.heat_map import HeatMap
-from fedactors.study.run_figures import learned, measure_of, tests_mixed, validated
+from fedactors.study.run_figures import learned, measure_of, tests_mixed, unlike_programs, validated
 from fedactors.study.sweep import CONFIDENCE, Swept
 
 NOTE = (
@@ -42,8 +42,10 @@ def text(found: Swept) -> str:
 
 
 def _ranked_by(found: Swept) -> list[str]:
+    """Return by which samples places are ranked, and whether unlike programs have computed their figures."""
     rows = found.rows
-    return ranked_by(found.measure, len(found.places()), validated=validated(rows), mixed=tests_mixed(rows))
+    by = ranked_by(found.measure, len(found.places()), validated=validated(rows), mixed=tests_mixed(rows))
+    return [*by, *(f"Note: {said}." for said in unlike_programs(rows))]
 
 
 def answer(found: Swept) -> str:

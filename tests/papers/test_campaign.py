@@ -18,6 +18,7 @@ from fedactors.papers.campaign.experiment_results import judge
 from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.papers.experiment import Experiment, Measures
 from fedactors.simulation import runner
+from fedactors.study import run_folders
 from fedactors.study.runs import finished
 from fedactors.version import ENGINE
 from tests.cli.described import assert_described
@@ -137,14 +138,14 @@ def test_a_run_that_another_engine_began_is_known_as_such_and_set_aside_on_reque
         finished(work._replace(until=time.time()))
     (run,) = campaign.runs.glob("run-*")
     monkeypatch.undo()
-    assert cell_results.engine_of_begun(run) == "1"
+    assert run_folders.engine_of_begun(run) == "1"
     aside = shutil.copytree(run, run.with_name("kept"))
     assert campaign_runs._played(work, False).measures is not None
-    assert cell_results.engine_of(json.loads((run / "summary.json").read_text())) == "1"
+    assert run_folders.engine_of(json.loads((run / "summary.json").read_text())) == "1"
     shutil.rmtree(run)
     aside.rename(run)
     assert campaign_runs._played(work, True).measures is not None
-    assert cell_results.engine_of(json.loads((run / "summary.json").read_text())) == ENGINE
+    assert run_folders.engine_of(json.loads((run / "summary.json").read_text())) == ENGINE
     assert [path.name for path in campaign.runs.glob("*.unfinished-*")] == [f"{run.name}.unfinished-1"]
 
 

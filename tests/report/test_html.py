@@ -18,6 +18,7 @@ from fedactors.cli.main import main
 from fedactors.errors import RunFolderError
 from fedactors.report.curves import learning
 from fedactors.report.html import write, write_many
+from fedactors.report.page_sections import warnings
 from fedactors.report.palette import RUNS
 from fedactors.report.timeline.device_timeline import timeline
 from fedactors.run_files.records import read
@@ -87,6 +88,15 @@ def test_an_interrupted_run_is_reported_as_far_as_it_got(finished, tmp_path):
     page = write(folder)
     assert "This run was interrupted: summary.json, plans.parquet, orders.parquet" in text_of(page)
     assert [item["target_id"] for item in charts_of(page)] == ["accuracy", "loss", "rounds", "traffic"]
+
+
+def test_rounds_that_are_not_those_of_the_summary_are_told(finished, tmp_path):
+    folder = shutil.copytree(finished, tmp_path / "cut")
+    lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text("".join(lines[:2]))
+    said = warnings(read(folder))
+    assert said == [f"Damaged: metrics.jsonl has 2 rounds, and summary.json counts {len(lines)}."]
+    assert warnings(read(finished)) == []
 
 
 def test_a_run_that_wrote_nothing_but_its_scenario_has_a_page(finished, tmp_path):

@@ -2,17 +2,23 @@
 
 import json
 import resource
+import shutil
 import signal
 from dataclasses import replace
+from importlib.metadata import version
 
 import pytest
 import yaml
 
 from fedactors import Scenario, run
 from fedactors.errors import FolderAccessError
+from fedactors.run_files.records import read
 from fedactors.simulation.resume import checkpoint
-from fedactors.study.run_folders import complete, folder_of
+from fedactors.study.comparison import compare
+from fedactors.study.comparison_tables import cautions
+from fedactors.study.run_folders import complete, folder_of, set_aside_if_damaged
 from fedactors.study.runs import StudyRun, finished
+from fedactors.version import ENGINE
 
 
 @pytest.fixture
@@ -84,3 +90,74 @@ def test_a_run_is_gone_on_with_on_the_cluster_that_is_asked_for_now(half_done):
     cluster = Scenario.load(folder / "scenario.yaml").cluster
     assert (cluster.checkpoint_every, cluster.checkpoints_kept) == (1, 5)
     assert [path.name for path in checkpoint.checkpoints(folder)][:2] == ["round-00000003", "round-00000002"]
+
+
+@pytest.fixture
+def compared(scenario, tmp_path):
+    """Return a comparison of one run, and the folder of that."""
+    words = {"vary": {"server.schedule.lr": [0.1]}, "seeds": 1, "overrides": ["server.rounds=2"], "jobs": 1}
+
+    def again():
+        return compare(scenario, **words, out=tmp_path)
+
+    return again, again().rows[0].folder
+
+
+def change(folder, **changes):
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["made_with"] |= changes
+    (folder / "summary.json").write_text(json.dumps(summary))
+
+
+def test_a_run_of_another_engine_is_played_again_and_other_programs_are_said(compared, capsys):
+    again, folder = compared
+    change(folder, engine="1")
+    assert again().rows[0].records.summary["made_with"]["engine"] == ENGINE
+    assert names(folder) == [folder.name, f"{folder.name}.unfinished-1"]
+    assert f"made with engine 1, now {ENGINE}; set aside as" in capsys.readouterr().err
+    other = folder.rename(folder.with_name("other"))
+    found = again()
+    change(other, torch="1.0")
+    both = replace(found, variants={found.baseline: found.rows, "b": [replace(found.rows[0], records=read(other))]})
+    said = next(line for line in cautions(both) if "unlike programs" in line)
+    assert said.endswith(f"bits may differ: torch 1.0 and {version('torch')}.")
+    assert not any("unlike programs" in line for line in cautions(found))
+
+
+def test_a_complete_run_whose_files_are_gone_or_cut_is_set_aside(compared, capsys):
+    again, folder = compared
+    figures = measured(again())
+    lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    harm = {
+        "metrics.jsonl": [None, "", lines[0], lines[0] + lines[1][:40]],
+        "scenario.yaml": [None, ""],
+        "plans.parquet": [None],
+        "orders.parquet": [None],
+    }
+    kept = shutil.copytree(folder, folder.parent.with_name("kept"))
+    for name, contents in harm.items():
+        for content in contents:
+            (folder / name).unlink()
+            if content is not None:
+                (folder / name).write_text(content)
+            set_aside_if_damaged(folder)
+            assert f"{folder / name}: " in capsys.readouterr().err
+            assert not folder.exists()
+            shutil.copytree(kept, folder)
+    (folder / "metrics.jsonl").write_text(lines[0])
+    assert measured(again()) == figures
+
+
+def measured(found):
+    """Return the figures of a comparison's runs without what the wall clock said."""
+    return [{name: value for name, value in one.items() if name != "wall"} for one in found.figures(found.baseline)]
+
+
+@pytest.mark.parametrize("content", ["", "[]"])
+def test_a_summary_that_is_damaged_is_made_again_from_the_checkpoint(half_done, content):
+    work, folder = half_done
+    finished(work)
+    (folder / "summary.json").write_text(content)
+    assert not complete(folder)
+    assert complete(finished(work))
+    assert names(folder) == [folder.name]

@@ -14,14 +14,14 @@ from fedactors.errors import FedactorsError, UsageError
 from fedactors.papers.campaign.campaign_cells import CampaignCell, ExperimentCells, digest
 from fedactors.papers.campaign.campaign_costs import CellCosts
 from fedactors.papers.campaign.campaign_file import Campaign
-from fedactors.papers.campaign.cell_results import engine_of, engine_of_begun, note_maker, store
+from fedactors.papers.campaign.cell_results import note_maker, store
 from fedactors.papers.campaign.experiment_results import judge
 from fedactors.papers.experiment import DIVERGED, Measures
 from fedactors.papers.grid import measures
 from fedactors.run_files.files import METRICS, lines_of
 from fedactors.run_files.summary_file import summary_of
 from fedactors.scenario.model import Scenario
-from fedactors.study.run_folders import complete, failure, folder_of, fresh
+from fedactors.study.run_folders import complete, failure, folder_of, set_aside_if_old
 from fedactors.study.runs import StudyRun, finished
 from fedactors.study.worker_processes import end_when_closed, ends_told
 from fedactors.version import ENGINE
@@ -156,7 +156,7 @@ def _played(work: StudyRun, again: bool) -> PlayedCell:
     """Run a cell, or go on with it, and return its measures; with `again`, runs of other engines are set aside."""
     try:
         if again:
-            _set_aside_if_old(work)
+            set_aside_if_old(_folder(work))
         folder = _noted(work)
     except KeyboardInterrupt:
         if CampaignBudget(work.until).spent:
@@ -176,13 +176,6 @@ def _noted(work: StudyRun) -> Path:
     if not before:
         note_maker(folder)
     return folder
-
-
-def _set_aside_if_old(work: StudyRun) -> None:
-    folder = _folder(work)
-    begun_with = engine_of(summary_of(folder)) if complete(folder) else engine_of_begun(folder)
-    if begun_with != ENGINE:
-        fresh(folder, f"{folder}: made with engine {begun_with}, now {ENGINE}")
 
 
 def _take(played: PlayedCell, cells: ExperimentCells, one: CampaignCell, tell: Tell) -> None:

@@ -14,18 +14,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedactors import bits
-from fedactors.errors import RunFolderError
 from fedactors.papers.experiment import DIVERGED, Evaluation, Label, Measures
 from fedactors.run_files.files import damaged, object_of
 from fedactors.run_files.summary_file import summary_of
 from fedactors.run_files.writing import write
-from fedactors.simulation.resume.checkpoint import load as load_checkpoint
-from fedactors.version import ENGINE
+from fedactors.study.run_folders import engine_of
 
 SCHEMA = "fedactors/paper-cell/1"
 _ODD = re.compile(r"[^A-Za-z0-9.=,+-]+")
 _MADE_BY = "made_by.json"
-_UNKNOWN = "0"  # the engine of runs that were made before engines had numbers
 _APART = ("curve", "folder", "further")  # of the measures
 _DIGITS = 6  # of what is kept of a curve
 
@@ -78,20 +75,6 @@ def note_maker(folder: Path) -> None:
 
 def _maker() -> dict[str, Any]:
     return {"commit": commit(), "machine": machine()}
-
-
-def engine_of(summary: Mapping[str, Any]) -> str:
-    """Return the engine's version of the run that has this summary; of one that was gone on with, that of its start."""
-    made_with = summary.get("made_with_before") or summary.get("made_with") or {}
-    return str(made_with.get("engine", _UNKNOWN))
-
-
-def engine_of_begun(folder: Path) -> str:
-    """Return the engine's version of the run whose checkpoint is in `folder`; today's if none there is whole."""
-    try:
-        return str(load_checkpoint(folder).made_with.get("engine", _UNKNOWN))
-    except RunFolderError:
-        return ENGINE
 
 
 def lines_of_keys(said: Mapping[str, Any]) -> str:
