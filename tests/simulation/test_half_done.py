@@ -7,10 +7,12 @@ from contextlib import suppress
 import pytest
 
 from fedactors import Scenario
-from fedactors.errors import RunFolderError
+from fedactors.errors import FolderAccessError, RunFolderError
 from fedactors.report import html
 from fedactors.run_files.records import read
 from fedactors.run_files.writer_note import scenario_folder
+from fedactors.run_files.writing import PendingFile
+from fedactors.simulation.record.folder_claims import check_free
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.replay import replay
 from fedactors.simulation.resume import checkpoint
@@ -85,3 +87,44 @@ def test_a_resume_from_the_checkpoint_before_that_is_killed_at_once_says_how_to_
         resume(tmp_path / "cut", fleet="local")
     resume(tmp_path / "cut", fleet="local", report=False, previous=True)
     assert_same(tmp_path / "whole", tmp_path / "cut")
+
+
+@pytest.mark.parametrize("name", ["writer.json", "scenario.yaml"])
+def test_a_folder_whose_run_ended_before_its_scenario_was_written_is_free(tmp_path, monkeypatch, name):
+    """Killed, it leaves what may be there at that moment; where it fails, as at a quota, nothing."""
+    folder = tmp_path / "run"
+    works = PendingFile.finish
+
+    def stops(how):
+        def finish(self, **options):
+            if self._path.name == name:
+                how(errno.EDQUOT)
+            works(self, **options)
+
+        return finish
+
+    def fails(code):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(PendingFile, "finish", stops(fails))
+    with pytest.raises(FolderAccessError, match=os.strerror(errno.EDQUOT)):
+        RunFolder(folder, scenario_of())
+    assert not list(folder.iterdir())
+    monkeypatch.setattr(PendingFile, "finish", stops(lambda code: os._exit(9)))
+    dies_in(lambda: RunFolder(folder, scenario_of()))
+    assert (folder / "metrics.jsonl").exists()
+    assert list(folder.glob(f".{name}.*.part"))
+    monkeypatch.undo()
+    with RunFolder(folder, scenario_of()) as claimed:
+        with pytest.raises(RunFolderError, match="is writing to this folder"):
+            check_free(folder)
+        claimed.metrics({"round": 1})
+    with pytest.raises(RunFolderError, match="not empty: it holds a run"):
+        check_free(folder)
+
+
+def test_a_folder_of_another_file_is_not_free(tmp_path):
+    for name in ("metrics.jsonl", "writer.json", "notes.txt"):
+        (tmp_path / name).touch()
+    with pytest.raises(RunFolderError, match="not empty"):
+        RunFolder(tmp_path, scenario_of())

@@ -59,7 +59,7 @@ from fedactors.run_files.tables import (
     ParquetTable,
 )
 from fedactors.run_files.tier_table import rows_of_tier
-from fedactors.run_files.writer_note import forget_writer, note_writer
+from fedactors.run_files.writer_note import note_writer
 from fedactors.run_files.writing import (
     appending,
     inner_folder,
@@ -72,7 +72,7 @@ from fedactors.run_files.writing import (
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.code_files import write_code
-from fedactors.simulation.record.folder_claims import check_free, claim
+from fedactors.simulation.record.folder_claims import claim, claim_new, leave, new_metrics
 from fedactors.simulation.record.taken_folder import taken
 
 _NOTHING: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
@@ -106,9 +106,10 @@ class RunFolder:
         self._begun = False
         with ExitStack() as held:
             with _writing_to(path):
-                self._metrics: FileIO = held.enter_context(_new(path) if past is None else appending(path / METRICS))
-                self.locked = claim(self._metrics, path)
-                held.callback(forget_writer, path)  # before the folder is free for another writer
+                new = past is None
+                self._metrics: FileIO = held.enter_context(new_metrics(path) if new else appending(path / METRICS))
+                self.locked = (claim_new if new else claim)(self._metrics, path)
+                held.callback(leave, path)  # before the folder is free for another writer
                 note_writer(path, scenario.folder)
             if past is None:
                 self.begin()
@@ -245,13 +246,6 @@ def _in_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_in_json(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _new(path: Path) -> FileIO:
-    """Make a new folder and return its file of metrics. Raises FileExistsError if it is another's."""
-    check_free(path)
-    path.mkdir(parents=True, exist_ok=True)
-    return appending(path / METRICS, new=True)  # of two runs that begin at once, one is refused
 
 
 def _cut(path: Path, metrics: FileIO, past: int) -> None:
