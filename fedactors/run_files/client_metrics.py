@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,19 @@ def carry_over(run: Path, to: Path, rounds: int) -> None:
             for row in _lines(run):
                 if row["round"] <= rounds:
                     file.write(f"{json.dumps(row)}\n".encode())
+
+
+def refuse_lost(run: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Raise RunFolderError if the lines are not those of the rounds whose `rows` of metrics have evaluated clients.
+
+    Lines of rounds after these rows are left out: a round that was not recorded any more may have one.
+    """
+    rounds, evaluated = 0, []
+    for row in rows:
+        rounds += 1
+        evaluated += [rounds] if "clients_evaluated" in row else []
+    if [row["round"] for row in _lines(run) if row["round"] <= rounds] != evaluated:
+        raise damaged(run / LINES, f"not the {len(evaluated)} lines of the rounds after which clients were evaluated")
 
 
 def tabulate(run: Path) -> None:

@@ -1,6 +1,9 @@
 """Models at single clients: what is drawn, what is measured on which samples, and what is written down."""
 
+import json
 import math
+import re
+import shutil
 from dataclasses import replace
 from math import nan
 
@@ -21,6 +24,7 @@ from fedactors.models.network import forward, initial, views
 from fedactors.run_files import client_metrics
 from fedactors.run_files.files import lines_of
 from fedactors.run_files.records import read
+from fedactors.simulation.inspect.audit import audit
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.record.client_measures import client_figures
 from fedactors.simulation.resume.branch import branch
@@ -79,6 +83,11 @@ def test_more_test_samples_than_there_are_are_refused_before_a_run(scenario):
         prepare(scenario(partition))
     assert prepare(scenario(partition, "server.evaluation=null"))
     assert prepare(scenario(partition, "task.partition.replace=true"))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    return played(Scenario.model_validate(BASE), tmp_path_factory.mktemp("recorded") / "run").folder
 
 
 def played(scenario, folder, **options):
@@ -286,6 +295,29 @@ def test_lines_that_no_run_writes_are_damage(scenario, tmp_path):
     (tmp_path / "run" / client_metrics.LINES).write_text('{"round": 2, "client": [1], "samples": []}\n')
     with pytest.raises(RunFolderError, match=r"client_metrics\.jsonl, line 1: damaged: columns of unlike lengths"):
         resume(tmp_path / "run", fleet="local", report=False)
+
+
+@pytest.mark.parametrize("kept", [None, [], [2, 6], [2, 2, 4, 6]])
+def test_lines_that_are_lost_are_told_before_anything_is_cut(recorded, tmp_path, kept):
+    """Rounds 2, 4 and 6 evaluate clients; a line after the rounds that are shared is no matter."""
+    folder = shutil.copytree(recorded, tmp_path / "run")
+    lines = {row["round"]: json.dumps(row) + "\n" for row in lines_of(folder / client_metrics.LINES)}
+    (folder / client_metrics.LINES).unlink()
+    if kept is not None:
+        (folder / client_metrics.LINES).write_text("".join(lines[number] for number in kept))
+    lost = r"client_metrics\.jsonl: damaged: not the 3 lines of the rounds after which clients were evaluated"
+    with pytest.raises(RunFolderError, match=lost):
+        resume(folder, fleet="local", report=False)
+    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 6
+    assert (folder / "summary.json").exists()
+    with pytest.raises(RunFolderError, match=lost.replace("3", "2")):
+        branch(folder, 4, ["server.rounds=7"], tmp_path / "on", fleet="local", report=False)
+    (final,) = [one for one in audit(folder)["checks"] if one["name"] == "final"]
+    assert re.search(lost, " ".join(final["wrong"]))
+
+
+def test_records_of_evaluated_clients_are_sound(recorded):
+    assert audit(recorded)["sound"]
 
 
 def table_of(result):

@@ -12,6 +12,7 @@ from fedactors.report import html
 from fedactors.run_files.records import read
 from fedactors.run_files.writer_note import scenario_folder
 from fedactors.run_files.writing import PendingFile
+from fedactors.simulation.record import run_folder
 from fedactors.simulation.record.folder_claims import check_free
 from fedactors.simulation.record.run_folder import RunFolder
 from fedactors.simulation.replay import replay
@@ -128,3 +129,13 @@ def test_a_folder_of_another_file_is_not_free(tmp_path):
         (tmp_path / name).touch()
     with pytest.raises(RunFolderError, match="not empty"):
         RunFolder(tmp_path, scenario_of())
+
+
+@pytest.mark.parametrize("step", ["sync_folder", "_mend", "bytes_of"])
+def test_a_summary_never_stands_beside_rounds_that_were_cut_off(replayed, monkeypatch, step):
+    """Killed at each step of going on with three of six rounds; `bytes_of` stands for what is done at the last."""
+    lines = (replayed / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    monkeypatch.setattr(run_folder, step, lambda *given: os._exit(9))
+    dies_in(lambda: RunFolder(replayed, scenario_of(), past=len(b"".join(lines[:3]))).begin())
+    assert not (replayed / "summary.json").exists()
+    assert read(replayed).rounds == (6 if step == "sync_folder" else 3)

@@ -13,6 +13,7 @@ import numpy as np
 from fedactors.clock.energy.tariff import tariff_of
 from fedactors.errors import ConservationError, RunFolderError
 from fedactors.plan import Order, Outcome, Plan
+from fedactors.run_files.client_metrics import refuse_lost
 from fedactors.run_files.files import CHECKPOINT
 from fedactors.run_files.records import check_run_folder
 from fedactors.run_files.tables import WEIGHT_COLUMNS, rows_of
@@ -167,7 +168,11 @@ def _model(run: Path) -> str:
 
 
 def _final(records: Recorded) -> Iterator[str]:
-    """Compare the final figures with the last evaluation."""
+    """Compare the final figures with the last evaluation, and rounds that evaluated clients with their lines."""
+    try:
+        refuse_lost(records.path, records.rows)
+    except RunFolderError as error:
+        yield str(error)
     rows = [row for row in records.rows if "loss" in row]
     final = records.summary.get("final")
     if records.scenario.server.selection.steers:

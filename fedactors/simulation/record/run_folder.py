@@ -65,6 +65,7 @@ from fedactors.run_files.writing import (
     inner_folder,
     refuse_folder,
     refuse_linked,
+    sync_folder,
     writable,
     write,
     write_all,
@@ -249,7 +250,12 @@ def _in_json(value: Any) -> Any:
 
 
 def _cut(path: Path, metrics: FileIO, past: int) -> None:
-    """Cut the metrics of the folder `path` after `past` bytes, and remove what was written at a former end."""
+    """Cut the metrics of the folder `path` after `past` bytes, and remove what was written at a former end.
+
+    The summary is the first to go, for good: it must not stand beside fewer rounds than it counts.
+    """
+    (path / SUMMARY).unlink(missing_ok=True)
+    sync_folder(path)
     metrics.truncate(past)
     _mend(path / FAULTS)
     client_metrics.carry_over(path, path, rounds=bytes_of(path / METRICS).count(b"\n"))

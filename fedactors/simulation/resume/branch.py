@@ -61,6 +61,7 @@ def branch(
     lines = _lines(path, at)
     rows = list(refuse_odd_times(path / METRICS, objects_in(path / METRICS, lines)))
     known = load(path)
+    client_metrics.refuse_lost(path, rows)
     before, after = _scenario(path, known, ()), _scenario(path, known, overrides)
     code_changes(path, known.code, before, allowed=False)
     shared = _Shared(path, at, b"".join(lines), known)

@@ -17,6 +17,7 @@ from fedactors.data.holdings import Part
 from fedactors.errors import RunFolderError
 from fedactors.fleet.base import device_of
 from fedactors.learning.training_task import OnDemandData, signature
+from fedactors.run_files.client_metrics import refuse_lost
 from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, objects_in, reading
 from fedactors.run_files.writer_note import scenario_folder
 from fedactors.scenario.loading import apply_overrides, validate
@@ -178,7 +179,10 @@ def _same_data(start: Checkpoint, now: Checkpoint, data: LoadedRun) -> bool:
 
 
 def recorded_rows(run: Path, start: Checkpoint) -> MetricRows:
-    """Return the rows of metrics before the checkpoint. Raises RunFolderError if they are not as they were written."""
+    """Return the rows of metrics before the checkpoint.
+
+    Raises RunFolderError if they, or the lines of the clients that were evaluated, are not as they were written.
+    """
     path = run / METRICS
     rows = 0
     digests = Digests()
@@ -189,7 +193,9 @@ def recorded_rows(run: Path, start: Checkpoint) -> MetricRows:
         last, *others = checkpoints(run)
         hint = "; the checkpoint before it may fit: --previous" if others and last.name == start.path.name else ""
         raise damaged(path, f"not the {start.plans} lines that the checkpoint was written with{hint}")
-    return MetricRows(path, rows)
+    found = MetricRows(path, rows)
+    refuse_lost(run, found)
+    return found
 
 
 def _lines_before(path: Path, end: int) -> Iterator[bytes]:
