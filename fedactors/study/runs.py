@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +19,7 @@ from fedactors.run_files.writing import replacing_folder, write
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.progress import Progress, Silent, Stoppable
 from fedactors.simulation.record.folder_claims import refuse_claimed
+from fedactors.simulation.resume.checkpoint import load
 from fedactors.study.run_folders import FAILURE, complete, folder_of, fresh, replay_folder
 from fedactors.study.worker_processes import each
 
@@ -112,7 +115,7 @@ def _replayed(scenario: Scenario, out: Path) -> Path:
 
 
 def _play(scenario: Scenario, folder: Path, work: StudyRun) -> None:
-    """Go on from the checkpoint in `folder`, or run from the beginning if none there can be used.
+    """Go on from the last checkpoint in `folder`, else from the one before it, else run from the beginning.
 
     What cannot be gone on with is damaged, or of other recordings, data, code or device types: it is set aside, not
     lost. The cluster is that of `scenario`. Raises FolderAccessError if the disk does not let the run go on.
@@ -125,14 +128,28 @@ def _play(scenario: Scenario, folder: Path, work: StudyRun) -> None:
     options: dict[str, Any] = {"fleet": "local", "report": False, "progress": _progress(work), **where}
     why = f"{folder}: it ended before its first checkpoint"
     if (folder / CHECKPOINT).exists():
-        try:
-            runner.resume(folder, [f"cluster={json.dumps(scenario.dump()['cluster'])}"], **options)
+        go_on = partial(_go_on, folder, [f"cluster={json.dumps(scenario.dump()['cluster'])}"], **options)
+        if not (why := go_on(previous=False)):
             return
-        except FolderAccessError:
-            raise
-        except RunFolderError as error:
-            why = str(error)
+        if not go_on(previous=True):
+            print(f"{why}; gone on with from the checkpoint before that", file=sys.stderr, flush=True)
+            return
     runner.run(scenario, fresh(folder, why), **options)
+
+
+def _go_on(folder: Path, overrides: Sequence[str], *, previous: bool, **options: Any) -> str:
+    """Go on with a run to its end, and return nothing; or return why it cannot be gone on with. Raises as `_play`."""
+    from fedactors.simulation import runner
+
+    try:
+        if previous and not load(folder, previous=True).plans:
+            return "the checkpoint before the last one has no rounds"  # nothing is gained by it
+        runner.resume(folder, overrides, previous=previous, **options)
+    except FolderAccessError:
+        raise
+    except RunFolderError as error:
+        return str(error)
+    return ""
 
 
 def _progress(work: StudyRun) -> Progress:

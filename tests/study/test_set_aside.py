@@ -70,6 +70,23 @@ def test_a_damaged_run_is_set_aside_and_the_reason_is_said(half_done, capsys):
     assert f"set aside as {folder.name}.unfinished-1" in said
 
 
+def test_a_run_whose_last_checkpoint_is_damaged_is_gone_on_with_from_the_one_before(half_done, capsys):
+    work, folder = half_done
+    every = work._replace(overrides=(*work.overrides, "cluster.checkpoint_every=1"))
+    whole = digests(finished(every))
+    last, before = checkpoint.checkpoints(folder)
+    (last / "server.safetensors").write_bytes(b"")
+    (folder / "summary.json").unlink()
+    assert complete(finished(every))
+    assert names(folder) == [folder.name]
+    assert "gone on with from the checkpoint before that" in capsys.readouterr().err
+    assert (before.name, digests(folder)) == ("round-00000002", whole)
+
+
+def digests(folder):
+    return json.loads((folder / "summary.json").read_text())["digests"]
+
+
 def test_a_run_that_was_computed_on_another_device_type_is_set_aside_and_the_reason_is_said(half_done, capsys):
     work, folder = half_done
     known = checkpoint.load(folder)
