@@ -75,12 +75,12 @@ class ParquetTable:
         self._pending.discard()
 
     def close(self) -> None:
-        """Complete the file, which appears under its name."""
+        """Complete the file, which appears under its name and stays when the machine fails."""
         try:
             self._pack()
             self._flush()
             self._writer.close()
-            self._pending.finish()
+            self._pending.finish(sync=True)
         except BaseException:
             self._pending.discard()
             raise

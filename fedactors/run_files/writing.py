@@ -42,12 +42,14 @@ class PendingFile:
         self._pending, self.file = _created(path)
 
     def finish(self, *, sync: bool = False) -> None:
-        """Rename the file over its target; with `sync`, when its content has reached the disk."""
+        """Rename the file over its target; with `sync`, its content reaches the disk before that, its name after it."""
         self.file.flush()
         if sync:
             os.fsync(self.file.fileno())
         self._pending.replace(self._path)
         self.file.close()
+        if sync:
+            sync_folder(self._path.parent)
 
     def discard(self) -> None:
         """Remove the file; its target stays as it was."""

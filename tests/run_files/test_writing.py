@@ -9,6 +9,7 @@ import pytest
 
 from fedactors.errors import RunFolderError
 from fedactors.run_files.files import bytes_of, lines_of
+from fedactors.run_files.tables import ParquetTable
 from fedactors.run_files.writing import (
     PendingFile,
     appending,
@@ -185,3 +186,18 @@ def test_no_half_of_a_folder_keeps_its_name_when_its_removal_is_killed(run, monk
     assert not (run / "round-1").exists()
     remove_pending_folders(run, r"round-\d")
     assert not [*run.iterdir()]
+
+
+def test_tables_and_their_names_are_on_the_disk_before_what_is_written_after_them(tmp_path, monkeypatch):
+    """A file, then the folder that has its name, then the next file: in this order they survive a power cut."""
+    synced = []
+
+    def record(descriptor):
+        synced.append(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "fsync", record)
+    with ParquetTable(tmp_path / "plans.parquet", ("version",)) as table:
+        table.add((1,))
+    write(tmp_path / "summary.json", "{}")
+    files = [(tmp_path / name).stat().st_ino for name in ("plans.parquet", ".", "summary.json", ".")]
+    assert synced == files

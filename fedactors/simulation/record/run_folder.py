@@ -199,6 +199,7 @@ class RunFolder:
     def summary(self, summary: Mapping[str, Any]) -> None:
         """Complete the tables, then write summary.json. Raises OSError if the disk does not take all of them."""
         self.complete()
+        self.sync()
         write(self.path / SUMMARY, json.dumps(_in_json(summary), indent=2, allow_nan=False) + "\n")
 
     def close(self) -> None:
