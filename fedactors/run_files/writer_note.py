@@ -37,6 +37,14 @@ def writer_of(run: Path) -> str:
     return "a run"
 
 
+def writer_elsewhere(run: Path) -> str:
+    """Return who noted on another machine that it writes to `run`, and did not take that back; empty if nobody did."""
+    with suppress(RunFolderError):
+        machine = object_of(run / WRITER).get("machine")
+        return "" if machine == os.uname().nodename else writer_of(run)
+    return ""
+
+
 def scenario_folder(run: Path) -> Path:
     """Return where relative paths of the run's scenario start, as far as that was noted: else the current folder."""
     with suppress(RunFolderError):

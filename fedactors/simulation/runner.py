@@ -189,7 +189,12 @@ def _note_bits(scenario: Scenario, progress: Progress) -> None:
 
 
 def _note_locks(folder: RunFolder, progress: Progress) -> None:
-    """Say so if nothing keeps another run out of the folder."""
+    """Say so if nothing keeps another run out of the folder, or what does may not reach the machine that it is on."""
+    if folder.elsewhere:
+        progress.note(
+            f"{folder.path}: {folder.elsewhere} wrote to this folder and has not noted its end: make sure that it has"
+            " ended; some file systems lock within one machine only"
+        )
     if not folder.locked:
         where = f"{folder.path}: this file system has no locks"
         progress.note(f"{where}: a second run into this folder would not be noticed")

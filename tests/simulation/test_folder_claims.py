@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -142,3 +143,16 @@ def test_runs_may_be_a_link_to_a_folder(places):
     first, second = new_path("name"), new_path("name")
     assert first != second
     assert {path.name for path in (places / "elsewhere").iterdir()} == {first.name, second.name}
+
+
+def test_a_writer_on_another_machine_that_has_not_noted_its_end_is_told_of(tmp_path):
+    """The file system may have locks, and pass none of them on to other machines."""
+    run(scenario_of(), tmp_path / "run", stop_after=1)
+    for machine, told in ((os.uname().nodename, []), ("node7", ["process 12 on node7 wrote to this folder"])):
+        (tmp_path / "run/writer.json").write_text(json.dumps({"process": 12, "machine": machine}))
+        noted = Noting()
+        resume(tmp_path / "run", fleet="local", report=False, progress=noted, stop_after=2)
+        assert [note.partition(" and has not")[0] for note in noted.notes if "has not noted" in note] == [
+            f"{tmp_path / 'run'}: {said}" for said in told
+        ]
+        assert not (tmp_path / "run/writer.json").exists()

@@ -59,7 +59,7 @@ from fedactors.run_files.tables import (
     ParquetTable,
 )
 from fedactors.run_files.tier_table import rows_of_tier
-from fedactors.run_files.writer_note import note_writer
+from fedactors.run_files.writer_note import note_writer, writer_elsewhere
 from fedactors.run_files.writing import (
     appending,
     inner_folder,
@@ -96,7 +96,8 @@ class RunFolder:
             `begin`.
 
     Raises RunFolderError if it cannot be made, already holds something, or another process is writing to it; that is
-    not known where the file system has no locks (`locked`).
+    not known where the file system has no locks (`locked`), or locks within one machine only (`elsewhere`: who wrote to
+    it on another one and has not noted its end).
 
     """
 
@@ -111,6 +112,7 @@ class RunFolder:
                 self._metrics: FileIO = held.enter_context(new_metrics(path) if new else appending(path / METRICS))
                 self.locked = (claim_new if new else claim)(self._metrics, path)
                 held.callback(leave, path)  # before the folder is free for another writer
+                self.elsewhere = writer_elsewhere(path)
                 note_writer(path, scenario.folder)
             if past is None:
                 self.begin()
