@@ -25,10 +25,11 @@ from fedactors.run_files.files import (
 from fedactors.run_files.locks import lock
 from fedactors.run_files.records import check_run_folder
 from fedactors.run_files.summary_file import summary_of
-from fedactors.run_files.writer_note import WRITER
+from fedactors.run_files.writer_note import writer_elsewhere, writer_lives
 
 _EVERY = 0.5  # seconds between looks
 _QUIET = 6  # looks without news before asking whether anybody still writes
+_PATIENCE = 2400  # looks without news after which a writer on another machine is not waited for any more
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
 _LONGEST = 200  # characters that are shown of a name
@@ -51,18 +52,24 @@ def follow(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> I
             quiet, first = 0, False
             yield run
         quiet += 1
-        if ended or (quiet > _QUIET and not _claimed(path)):
+        if ended or (quiet > _QUIET and not _awaited(path, quiet)):
             return
         pause(_EVERY)
 
 
-def _claimed(path: Path) -> bool:
-    """Say whether a process holds the run folder: where there are no locks, by the note that a writer leaves there."""
+def _awaited(path: Path, quiet: int) -> bool:
+    """Say whether a process may still write to the metrics at `path`, after so many looks without news.
+
+    Where there are no locks, the note of the writer is asked: its process lives, or it is on another machine, which is
+    waited for as long as a round may take.
+    """
     with reading(path) as file:
         try:
-            return not lock(file, shared=True) and (path.parent / WRITER).exists()
+            if lock(file, shared=True):
+                return False
         except BlockingIOError:
             return True
+    return quiet <= _PATIENCE if writer_elsewhere(path.parent) else writer_lives(path.parent)
 
 
 def lines(folder: str | Path, run: WatchedRun) -> list[str]:
@@ -102,6 +109,18 @@ def _spent(run: WatchedRun) -> str:
     return f"  spent      {virtual} of virtual time, {size(run.bytes_moved)}{burnt}{wall}"
 
 
+def _given_up(path: Path) -> list[str]:
+    """Return why a run is not waited for any more that has not ended by itself; nothing if it has."""
+    if (path / SUMMARY).exists():
+        return []
+    if elsewhere := writer_elsewhere(path):
+        minutes = _PATIENCE * _EVERY / 60
+        return [
+            f"  no end     nothing new for {minutes:.0f} minutes, or killed: see whether {elsewhere} is still there"
+        ]
+    return ["  no end     no process writes to it: it was killed, or its machine failed"]
+
+
 def _ended(path: Path) -> list[str]:
     try:
         return [f"  ended      {visible(str(summary_of(path)['ended_because'])[:_LONGEST])}"]
@@ -126,8 +145,10 @@ def watch(folder: str | Path, pause: Callable[[float], None] = time.sleep) -> No
     if not console.is_terminal:
         for run in follow(folder, pause):
             last = lines(folder, run)
-        print("\n".join(last))
+        print("\n".join([*last, *_given_up(Path(folder))]))
         return
     with Live(console=console, auto_refresh=False) as live:
         for run in follow(folder, pause):
-            live.update(Text("\n".join(lines(folder, run))), refresh=True)
+            last = lines(folder, run)
+            live.update(Text("\n".join(last)), refresh=True)
+        live.update(Text("\n".join([*last, *_given_up(Path(folder))])), refresh=True)

@@ -45,6 +45,17 @@ def writer_elsewhere(run: Path) -> str:
     return ""
 
 
+def writer_lives(run: Path) -> bool:
+    """Return whether the process that noted on this machine that it writes to `run` is there; False without a note."""
+    try:
+        os.kill(int(object_of(run / WRITER)["process"]), 0)
+    except PermissionError:
+        return True  # of another user
+    except (RunFolderError, KeyError, ValueError, TypeError, OverflowError, ProcessLookupError):
+        return False
+    return True
+
+
 def scenario_folder(run: Path) -> Path:
     """Return where relative paths of the run's scenario start, as far as that was noted: else the current folder."""
     with suppress(RunFolderError):

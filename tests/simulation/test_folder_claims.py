@@ -79,6 +79,23 @@ def test_a_run_that_goes_on_where_there_are_no_locks_is_followed(tmp_path):
     assert 50 < len(looks) < 70
 
 
+@pytest.mark.usefixtures("_no_locks")
+def test_a_killed_run_is_not_waited_for_where_there_are_no_locks(tmp_path, capsys):
+    """Its process is looked for on this machine; one on another is given twenty minutes."""
+    folder = RunFolder(tmp_path / "run", scenario_of()).path
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    for machine, waits in ((os.uname().nodename, range(5, 9)), ("node7", range(2400, 2405))):
+        (folder / "writer.json").write_text(json.dumps({"process": gone.pid, "machine": machine}))
+        looks = []
+        assert [seen.rounds for seen in watch.follow(folder, looks.append)] == [0]
+        assert len(looks) in waits
+    assert sum(looks) == 20 * 60
+    watch.watch(folder, looks.append)
+    said = "nothing new for 20 minutes, or killed: see whether process"
+    assert f"no end     {said} {gone.pid} on node7 is still there" in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("_locks_of_nfs")
 def test_locks_of_nfs(tmp_path):
     """Who has a folder is known, who looks at it needs no right to write, and what a writer has left is removed."""
@@ -87,7 +104,7 @@ def test_locks_of_nfs(tmp_path):
         for look in (check_free, refuse_claimed, check_resumable):
             with pytest.raises(RunFolderError, match=f"process {os.getpid()} on .* is writing to this folder"):
                 look(folder)
-        assert watch._claimed(folder / "metrics.jsonl")
+        assert watch._awaited(folder / "metrics.jsonl", 9)
     refuse_claimed(folder)
     left = folder / ".note.json.0123456789abcdef.part"
     left.touch()
