@@ -45,6 +45,7 @@ def extend_resume(command: argparse.ArgumentParser) -> None:
     shared_options.overrides(command, "override: cluster.actors=2, and nothing else")
     command.add_argument("--previous", action="store_true", help="go on from the checkpoint before the last one")
     command.add_argument("--changed-code", action="store_true", help="go on though files of yours are not as they were")
+    _extend_folder(command)
     shared_options.as_json(command)
     shared_options.machines(command)
     follow_commands.extend_trackers(command)
@@ -57,8 +58,9 @@ def resume(options: argparse.Namespace) -> int:
 
     path = Path(options.run)
     logs = options.mlflow or options.wandb
-    scenario = where_to_go_on(path, options.set, previous=options.previous)[1] if logs else None
-    past = {"previous": options.previous, "changed_code": options.changed_code}
+    previous, moved = options.previous, options.scenario_folder
+    scenario = where_to_go_on(path, options.set, previous=previous, folder=moved)[1] if logs else None
+    past = {"previous": previous, "changed_code": options.changed_code, "scenario_folder": moved}
     return _play(options, path, scenario, lambda where: resume(path, options.set, **past, **where))
 
 
@@ -68,6 +70,7 @@ def extend_branch(command: argparse.ArgumentParser) -> None:
     command.add_argument("--at", required=True, type=_round, metavar="round=N", help="the last round that is shared")
     shared_options.overrides(command, "what is changed after it")
     command.add_argument("--out", metavar="DIR", help="run folder of the branch")
+    _extend_folder(command)
     shared_options.as_json(command)
     shared_options.machines(command)
     follow_commands.extend_trackers(command)
@@ -80,15 +83,21 @@ def branch(options: argparse.Namespace) -> int:
 
     run = Path(options.run)
     logs = options.tensorboard or options.mlflow or options.wandb
-    scenario = scenario_of_branch(run, options.set) if logs else None
+    moved = options.scenario_folder
+    scenario = scenario_of_branch(run, options.set, moved) if logs else None
     made = new_path(name_of(scenario)) if scenario and not options.out else None
     out = options.out or made
 
     def start(where: dict[str, Any]) -> Any:
-        return branch(run, options.at, options.set, out, **where)
+        return branch(run, options.at, options.set, out, scenario_folder=moved, **where)
 
     with _removed_if_empty(made):
         return _play(options, Path(out or run), scenario, start)
+
+
+def _extend_folder(command: argparse.ArgumentParser) -> None:
+    said = "folder that relative paths of the scenario start in now, where the files that it names were moved"
+    command.add_argument("--scenario-folder", metavar="DIR", help=said)
 
 
 def _round(text: str) -> int:

@@ -97,6 +97,7 @@ def resume(
     *,
     previous: bool = False,
     changed_code: bool = False,
+    scenario_folder: str | Path | None = None,
     fleet: FleetKind = "ray",
     actors: int | None = None,
     address: str | None = None,
@@ -107,15 +108,16 @@ def resume(
     """Go on with the run in the folder `run` from its last checkpoint, or from the `previous` one; same bits.
 
     A run that ended before its first checkpoint starts again. `overrides` may change the scenario's cluster and nothing
-    else; with `changed_code`, the user's own files may be others than before. Raises RunFolderError if there is no
-    checkpoint, it is damaged, the scenario, data or device type is another one, or the run is still going on; and what
-    `run` raises.
+    else; with `changed_code`, the user's own files may be others than before. Where these, recordings and data were
+    moved, `scenario_folder` is that in which relative paths of the scenario start now. Raises RunFolderError if there
+    is no checkpoint, it is damaged, the scenario, data or device type is another one, or the run is still going on; and
+    what `run` raises.
     """
     began = time.perf_counter()
     path = Path(run)
     shown = progress or unasked()
     check_resumable(path)
-    start, scenario = where_to_go_on(path, overrides, previous=previous)
+    start, scenario = where_to_go_on(path, overrides, previous=previous, folder=scenario_folder)
     if start:
         start = _with_code_of(scenario, start, path, shown, allowed=changed_code)
     prepared = ready(scenario, address)

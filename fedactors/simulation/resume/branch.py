@@ -33,7 +33,7 @@ from fedactors.simulation.record.stop_rule import StopRule
 from fedactors.simulation.result import Result
 from fedactors.simulation.resume.checkpoint import Checkpoint, PastScenario, at_most, load, save
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
-from fedactors.simulation.resume.resume import differences, past_of
+from fedactors.simulation.resume.resume import differences, moved, past_of
 from fedactors.simulation.resume.shared_past import refuse_other_past
 from fedactors.simulation.runner import ready, resume, run
 
@@ -46,6 +46,7 @@ def branch(
     overrides: Iterable[str] = (),
     out: str | Path | None = None,
     *,
+    scenario_folder: str | Path | None = None,
     fleet: FleetKind = "ray",
     actors: int | None = None,
     address: str | None = None,
@@ -54,13 +55,14 @@ def branch(
 ) -> Result:
     """Go on with the run in the folder `recorded` after round `at` under `overrides`, in the new folder `out`.
 
+    Where files that the scenario names were moved, its relative paths start in `scenario_folder` now.
     Raises RunFolderError if the run did not get that far or is damaged, ScenarioError if what is changed would have
     changed rounds before, or cannot be changed in the middle of a run; and what `resume` raises.
     """
     path, shown = Path(recorded), progress or Silent()
     lines = _lines(path, at)
     rows = list(refuse_odd_times(path / METRICS, objects_in(path / METRICS, lines)))
-    known = load(path)
+    known = moved(load(path), scenario_folder)
     client_metrics.refuse_lost(path, rows)
     before, after = _scenario(path, known, ()), _scenario(path, known, overrides)
     code_changes(path, known.code, before, allowed=False)
@@ -97,9 +99,11 @@ class _Shared(NamedTuple):
         return Eras(past_of(replace(self.known, past=self.past), self.run), after)
 
 
-def scenario_of_branch(recorded: str | Path, overrides: Iterable[str]) -> Scenario:
+def scenario_of_branch(
+    recorded: str | Path, overrides: Iterable[str], scenario_folder: str | Path | None = None
+) -> Scenario:
     """Return the scenario of a branch of the run in the folder `recorded`. Raises as `branch`."""
-    return _scenario(Path(recorded), load(Path(recorded)), overrides)
+    return _scenario(Path(recorded), moved(load(Path(recorded)), scenario_folder), overrides)
 
 
 def name_of(scenario: Scenario) -> str:
@@ -205,6 +209,7 @@ def _begin(
         inner_folder(folder / CHECKPOINT)
         if (run / BEST).is_file():
             write(folder / BEST, bytes_of(run / BEST))
-        known = replace(start, scenario=said, code=code_digests(scenario), metrics_bytes=len(lines), past=past)
+        place, code = str(scenario.folder.resolve()), code_digests(scenario)
+        known = replace(start, scenario=said, folder=place, code=code, metrics_bytes=len(lines), past=past)
         save(folder, known, start.saved())
         write(folder / SCENARIO, yaml.safe_dump(said, sort_keys=False, allow_unicode=True))

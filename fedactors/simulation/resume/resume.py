@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from itertools import chain
@@ -18,7 +19,7 @@ from fedactors.errors import RunFolderError
 from fedactors.fleet.base import device_of
 from fedactors.learning.training_task import OnDemandData, signature
 from fedactors.run_files.client_metrics import refuse_lost
-from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, objects_in, reading
+from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, objects_in, problem, reading
 from fedactors.run_files.writer_note import scenario_folder
 from fedactors.scenario.loading import apply_overrides, validate
 from fedactors.scenario.model import Scenario
@@ -86,16 +87,32 @@ def past_of(start: Checkpoint, run: Path) -> tuple[Era, ...]:
 
 
 def where_to_go_on(
-    run: Path, overrides: Iterable[str] = (), *, previous: bool = False
+    run: Path, overrides: Iterable[str] = (), *, previous: bool = False, folder: str | Path | None = None
 ) -> tuple[Checkpoint | None, Scenario]:
     """Return the checkpoint that a run goes on from, None before its first, and its scenario with `overrides`.
 
-    Raises RunFolderError if there is no checkpoint, it is damaged, or anything but the cluster is changed.
+    Relative paths of the scenario start in `folder`, by default where they did. Raises RunFolderError if there is no
+    checkpoint, it is damaged, or anything but the cluster is changed.
     """
     if not previous and died_at_once(run):
-        return None, scenario_at_once(run, overrides)
-    start = load(run, previous=previous)
+        return None, scenario_at_once(run, overrides, folder)
+    start = moved(load(run, previous=previous), folder)
     return start, scenario_of(run, start, overrides)
+
+
+def moved(start: Checkpoint, folder: str | Path | None) -> Checkpoint:
+    """Return a checkpoint whose scenario's relative paths start in `folder`, if one is given: others were moved there.
+
+    Raises RunFolderError if it is no folder.
+    """
+    return start if folder is None else replace(start, folder=str(_there(folder)))
+
+
+def _there(folder: str | Path) -> Path:
+    """Return the full path of a folder of a scenario. Raises RunFolderError if it is none."""
+    if not Path(folder).is_dir():
+        raise problem(Path(folder), "no folder", "that in which relative paths of the scenario start")
+    return Path(folder).resolve()
 
 
 def died_at_once(run: Path) -> bool:
@@ -104,15 +121,15 @@ def died_at_once(run: Path) -> bool:
     return there and not (run / SUMMARY).exists() and not checkpoints(run)
 
 
-def scenario_at_once(run: Path, overrides: Iterable[str] = ()) -> Scenario:
-    """Return the scenario of a run without a checkpoint, its cluster changed by `overrides`.
+def scenario_at_once(run: Path, overrides: Iterable[str] = (), folder: str | Path | None = None) -> Scenario:
+    """Return the scenario of a run without a checkpoint, its cluster changed by `overrides`; `folder` as above.
 
     Raises RunFolderError if anything else is not what the folder says.
     """
     kept = scenario_data(run)
     before = json.loads(json.dumps(kept))
     apply_overrides(kept, overrides)
-    scenario = validate(kept, str(run / SCENARIO), folder=scenario_folder(run))
+    scenario = validate(kept, str(run / SCENARIO), folder=scenario_folder(run) if folder is None else _there(folder))
     refuse_changes(run, before, kept)
     return scenario
 
