@@ -16,8 +16,9 @@ COPY traces /source/traces
 COPY examples/own /source/examples/own
 RUN pip install --no-cache-dir "/source[fetch]" && rm -r /source
 
-# What is fetched, and what runs write, belongs on volumes. Ray needs a home folder that the user can write to.
-RUN useradd --create-home fedactors && mkdir /work /data && chown fedactors /work /data
+# What is fetched, and what runs write, belongs on volumes, which any user may write to (docker run --user).
+# Ray needs a home folder that the user can write to.
+RUN useradd --create-home fedactors && mkdir /work /data && chmod 1777 /work /data
 USER fedactors
 ENV FEDACTORS_HOME=/data OMP_NUM_THREADS=1
 WORKDIR /work
