@@ -17,9 +17,10 @@ from fedactors.run_files.writing import write
 WRITER = "writer.json"
 
 
-def note_writer(run: Path, scenario: Path) -> None:
+def note_writer(run: Path, scenario: Path, *, replays: bool = False) -> None:
     """Note that this process writes to `run`, from a scenario in the folder `scenario`. Raises OSError."""
     said = {"process": os.getpid(), "machine": os.uname().nodename, "scenario_folder": str(scenario.resolve())}
+    said |= {"command": "replay" if replays else "run"}
     write(run / WRITER, json.dumps(said) + "\n")
 
 
@@ -43,6 +44,13 @@ def writer_elsewhere(run: Path) -> str:
         machine = object_of(run / WRITER).get("machine")
         return "" if machine == os.uname().nodename else writer_of(run)
     return ""
+
+
+def is_replay(run: Path) -> bool:
+    """Return whether the note says that a replay, which trains nothing, writes to `run`; False without a note."""
+    with suppress(RunFolderError):
+        return object_of(run / WRITER).get("command") == "replay"
+    return False
 
 
 def writer_lives(run: Path) -> bool:

@@ -57,7 +57,7 @@ def replay(
     losses = nothing if feedback is None else losses_of(Path(feedback))
     if out is None:
         return Replay(None, play(prepared, None, rounds, losses))
-    with RunFolder(Path(out), scenario) as folder:
+    with RunFolder(Path(out), scenario, replays=True) as folder:
         clock = prepared.clock()
         summary = play(prepared, folder, rounds, losses, clock=clock)
         folder.complete()

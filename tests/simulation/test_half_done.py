@@ -139,3 +139,9 @@ def test_a_summary_never_stands_beside_rounds_that_were_cut_off(replayed, monkey
     dies_in(lambda: RunFolder(replayed, scenario_of(), past=len(b"".join(lines[:3]))).begin())
     assert not (replayed / "summary.json").exists()
     assert read(replayed).rounds == (6 if step == "sync_folder" else 3)
+
+
+def test_a_replay_that_was_killed_is_not_trained(tmp_path):
+    dies_in(lambda: RunFolder(tmp_path / "run", scenario_of(), replays=True))
+    with pytest.raises(RunFolderError, match=r"a replay that has not ended \(accepted: replay again, into another"):
+        resume(tmp_path / "run", fleet="local")

@@ -21,7 +21,7 @@ def digests(folder):
 
 @pytest.fixture
 def moved(tmp_path):
-    """The folder that a project was moved to, with a run of four rounds in it, of eight, and the folder of all eight."""
+    """The folder that a project was moved to, with half of a run in it, and the folder of all of it."""
     project = tmp_path / "project"
     project.mkdir()
     shutil.copy(CAMPUS, project / "campus.csv")

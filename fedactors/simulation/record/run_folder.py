@@ -94,6 +94,7 @@ class RunFolder:
         scenario: the run's.
         past: bytes of metrics that a run which goes on keeps; None for a new run. What is there stays as it is until
             `begin`.
+        replays: whether nothing is trained.
 
     Raises RunFolderError if it cannot be made, already holds something, or another process is writing to it; that is
     not known where the file system has no locks (`locked`), or locks within one machine only (`elsewhere`: who wrote to
@@ -101,7 +102,7 @@ class RunFolder:
 
     """
 
-    def __init__(self, path: Path, scenario: Scenario, past: int | None = None) -> None:
+    def __init__(self, path: Path, scenario: Scenario, past: int | None = None, *, replays: bool = False) -> None:
         self.path = path
         self._scenario = scenario
         self._past = past
@@ -113,7 +114,7 @@ class RunFolder:
                 self.locked = (claim_new if new else claim)(self._metrics, path)
                 held.callback(leave, path)  # before the folder is free for another writer
                 self.elsewhere = writer_elsewhere(path)
-                note_writer(path, scenario.folder)
+                note_writer(path, scenario.folder, replays=replays)
             if past is None:
                 self.begin()
             self._incomplete = held.enter_context(ExitStack())  # what completes the tables

@@ -20,7 +20,7 @@ from fedactors.fleet.base import device_of
 from fedactors.learning.training_task import OnDemandData, signature
 from fedactors.run_files.client_metrics import refuse_lost
 from fedactors.run_files.files import METRICS, SCENARIO, SUMMARY, damaged, objects_in, problem, reading
-from fedactors.run_files.writer_note import scenario_folder
+from fedactors.run_files.writer_note import is_replay, scenario_folder
 from fedactors.scenario.loading import apply_overrides, validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.loaded_data import LoadedRun
@@ -92,8 +92,10 @@ def where_to_go_on(
     """Return the checkpoint that a run goes on from, None before its first, and its scenario with `overrides`.
 
     Relative paths of the scenario start in `folder`, by default where they did. Raises RunFolderError if there is no
-    checkpoint, it is damaged, or anything but the cluster is changed.
+    checkpoint, it is damaged, anything but the cluster is changed, or a replay was not finished.
     """
+    if is_replay(run):
+        raise problem(run, "a replay that has not ended", "replay again, into another folder: --out DIR")
     if not previous and died_at_once(run):
         return None, scenario_at_once(run, overrides, folder)
     start = moved(load(run, previous=previous), folder)
