@@ -20,7 +20,6 @@ from fedactors.report.html import write as write_report
 from fedactors.run_files.files import METRICS
 from fedactors.scenario.model import Scenario, ScenarioLike, as_scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
-from fedactors.simulation.checks.own_classes import try_own_classes
 from fedactors.simulation.checks.prepare_task import runs_own_code
 from fedactors.simulation.fleet_choice import (
     FleetKind,
@@ -46,6 +45,7 @@ from fedactors.simulation.resume.checkpoint import Checkpoint, save
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
 from fedactors.simulation.resume.resume import beginning, past_of, recorded_rows, refuse_others, where_to_go_on
 from fedactors.simulation.training_tasks import training_task_of
+from fedactors.simulation.trials.own_classes import try_own_classes
 
 if TYPE_CHECKING:
     from fedactors.clock.clock import Clock
@@ -207,7 +207,7 @@ def _try_own_code(prepared: Prepared, data: LoadedRun) -> None:
     try_own_classes(prepared)
     if not runs_own_code(data.task.model, data.task.metrics):
         return
-    from fedactors.simulation.checks.own_code_trial import try_own_code
+    from fedactors.simulation.trials.own_code_trial import try_own_code
 
     try_own_code(prepared, data.task, data.samples, data.evaluation_set)
 

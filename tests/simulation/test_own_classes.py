@@ -5,8 +5,8 @@ import pytest
 import fedactors
 from fedactors.errors import ScenarioError
 from fedactors.simulation.checks.check import check
-from fedactors.simulation.checks.own_classes import try_own_classes
 from fedactors.simulation.prepare import prepare
+from fedactors.simulation.trials.own_classes import try_own_classes
 
 HEAD = """
 import random as python
@@ -141,7 +141,7 @@ def test_a_sound_aggregation_is_tried_on_as_many_updates_as_a_round_wants(made):
 def test_what_is_built_in_would_pass(made, monkeypatch):
     """The rules for classes of the user are those that all classes here keep."""
     for module in ("own_classes", "rows_trial"):
-        monkeypatch.setattr(f"fedactors.simulation.checks.{module}.is_own", lambda found: True)
+        monkeypatch.setattr(f"fedactors.simulation.trials.{module}.is_own", lambda found: True)
     for name in ("scaffold", "feddyn", "fednova", "fed-lamb", "fed-ams", "ditto", "qfedavg", "fedntd", "fedadam"):
         tried(made("", algorithm=name))
     for rule in (

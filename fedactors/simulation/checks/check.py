@@ -14,13 +14,13 @@ from fedactors.scenario.model import Scenario, ScenarioLike, as_scenario
 from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.memory_forecast import host_bytes, refuse_too_much, single_updates
-from fedactors.simulation.checks.own_classes import try_own_classes, try_own_clock
 from fedactors.simulation.checks.prepare_task import runs_own_code
 from fedactors.simulation.checks.remarks import remarks
 from fedactors.simulation.fleet_choice import lacking_gpus, refuse_engine
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared, least_times
 from fedactors.simulation.replay import TIME_IS_UP, play
+from fedactors.simulation.trials.own_classes import try_own_classes, try_own_clock
 
 _ROUNDS = 20  # replayed to learn what rounds look like
 _MOST_DATA = 2**30  # bytes that are loaded to try code of the user on
@@ -117,8 +117,8 @@ def _try_own_code(prepared: Prepared, budget: Budget) -> None:
             " not by check"
         )
         return
-    from fedactors.simulation.checks.own_code_trial import try_own_code
     from fedactors.simulation.runner import load
+    from fedactors.simulation.trials.own_code_trial import try_own_code
 
     data = load(prepared)
     try_own_code(prepared, data.task, data.samples, data.evaluation_set)

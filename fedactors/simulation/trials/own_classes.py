@@ -24,7 +24,7 @@ def try_own_classes(prepared: Prepared) -> None:
 
 def _try_algorithm(prepared: Prepared) -> None:
     if is_own(prepared.scenario.server.algorithm):
-        from fedactors.simulation.checks.algorithm_trial import try_algorithm
+        from fedactors.simulation.trials.algorithm_trial import try_algorithm
 
         with naming("server.algorithm"):
             try_algorithm(prepared)
@@ -34,19 +34,19 @@ def _try_rows(prepared: Prepared) -> None:
     """Try what works on rows of updates: a row for each client."""
     rule = prepared.scenario.server.aggregation
     if rule.single and is_own(rule):
-        from fedactors.simulation.checks.rows_trial import try_aggregation
+        from fedactors.simulation.trials.rows_trial import try_aggregation
 
         with naming("server.aggregation"):
             try_aggregation(prepared)
     for chain in (prepared.uplink, prepared.downlink):
         if chain is not None and any(map(is_own, chain.transforms)):
-            from fedactors.simulation.checks.rows_trial import try_transforms
+            from fedactors.simulation.trials.rows_trial import try_transforms
 
             with naming(f"server.{chain.way}"):
                 try_transforms(chain)
     for group in prepared.update_attackers:
         if isinstance(group.attack, UpdateAttack) and is_own(group.attack):
-            from fedactors.simulation.checks.rows_trial import try_attack
+            from fedactors.simulation.trials.rows_trial import try_attack
 
             with naming(f"population.{group.group}.attack"):
                 try_attack(group.attack)

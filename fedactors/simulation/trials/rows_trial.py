@@ -6,7 +6,7 @@ Updates are rows, one of each client. What an attack or a transform makes of a r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy, deepcopy
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -18,14 +18,14 @@ from fedactors.errors import ScenarioError
 from fedactors.learning.algorithm import Round
 from fedactors.learning.combining import Aggregation
 from fedactors.own_code.user_errors import is_own
-from fedactors.simulation.checks.trial_calls import (
+from fedactors.simulation.prepared import Prepared
+from fedactors.simulation.trials.trial_calls import (
     OwnCalls,
     described,
     refuse_other_rows,
     refuse_shape,
     telling_trial,
 )
-from fedactors.simulation.prepared import Prepared
 from fedactors.streams import Purpose
 from fedactors.transforms.base import Compressor, Given, UpdateTransform
 from fedactors.transforms.chain import Chain
@@ -62,7 +62,7 @@ def try_transforms(chain: Chain) -> None:
     if parameters > _LONGEST:
         return
     senders = 2 if chain.way == "uplink" else 1
-    tried = copy(chain)
+    tried = deepcopy(chain)
     tried.transforms = tuple(_watched(one) if is_own(one) else one for one in chain.transforms)
     told = chain.told(["delta"])
     kept = {name: torch.zeros(senders, length) for name, length in chain.keeps(["delta"]).items()}

@@ -132,13 +132,18 @@ def _close(one: Tensor, other: Any) -> bool:
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two values are the same: tensors in all bits, tuples and mappings in all they hold."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return list(one) == list(other) and all(map(_same, one.values(), other.values()))
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        return one.shape == other.shape and bool(((one == other) | (one.isnan() & other.isnan())).all())
-    return type(one) is type(other) and (not isinstance(one, (int, float)) or one == other)
+    if isinstance(one, Tensor):
+        return isinstance(other, Tensor) and _same_bits(one, other)
+    if isinstance(one, Mapping):
+        return isinstance(other, Mapping) and _same(tuple(one.items()), tuple(other.items()))
+    if isinstance(one, tuple):
+        return isinstance(other, tuple) and len(one) == len(other) and all(map(_same, one, other))
+    return type(one) is type(other) and (not isinstance(one, (int, float, str)) or one == other)
+
+
+def _same_bits(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same values; NaN is NaN."""
+    return one.shape == other.shape and bool(((one == other) | (one.isnan() & other.isnan())).all())
 
 
 def _unused(given: Any) -> Any:

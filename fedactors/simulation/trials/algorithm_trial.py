@@ -25,15 +25,15 @@ from fedactors.learning.training_task import Chunk, TrainingTask, Vectors
 from fedactors.models.network import initial
 from fedactors.own_code.global_draws import undrawn
 from fedactors.own_code.user_errors import class_called
-from fedactors.simulation.checks.trial_calls import (
+from fedactors.simulation.prepared import Prepared
+from fedactors.simulation.trials.trial_calls import (
     OwnCalls,
     described,
     refuse_other_rows,
     refuse_shape,
     telling_trial,
 )
-from fedactors.simulation.checks.trial_samples import CLIENTS, SAMPLES, trial_model, trial_samples
-from fedactors.simulation.prepared import Prepared
+from fedactors.simulation.trials.trial_samples import CLIENTS, SAMPLES, trial_model, trial_samples
 from fedactors.workload import workload
 
 _ROUNDS = 2
