@@ -5,8 +5,9 @@ import fedactors
 result = fedactors.run(fedactors.Scenario.load("scenarios/quickstart.yaml"))
 print(result.summary["final"])
 
-`fedactors.replay` runs the clock alone, `fedactors.resume` goes on with a run that was stopped, and
-`fedactors.load_run` opens a run folder that was written before. `fedactors.compare` and `fedactors.sweep` run studies.
+`fedactors.check` says what a scenario will do, `fedactors.replay` runs the clock alone, `fedactors.resume` goes on with
+a run that was stopped, and `fedactors.load_run` opens a run folder that was written before. `fedactors.compare` and
+`fedactors.sweep` run studies.
 
 Scenarios, runs and reports are imported at their first use, because every actor imports this package.
 """
@@ -17,17 +18,19 @@ from fedactors.version import VERSION
 
 if TYPE_CHECKING:
     from fedactors.scenario import Scenario
+    from fedactors.simulation.checks.check import check
     from fedactors.simulation.record.trained_run import load_run
     from fedactors.simulation.replay import replay
     from fedactors.simulation.runner import resume, run
     from fedactors.study.comparison import compare
     from fedactors.study.sweep import sweep
 
-__all__ = ["Scenario", "compare", "load_run", "replay", "resume", "run", "sweep"]
+__all__ = ["Scenario", "check", "compare", "load_run", "replay", "resume", "run", "sweep"]
 __version__ = VERSION
 
 _HOMES = {
     "Scenario": "fedactors.scenario",
+    "check": "fedactors.simulation.checks.check",
     "compare": "fedactors.study.comparison",
     "load_run": "fedactors.simulation.record.trained_run",
     "replay": "fedactors.simulation.replay",

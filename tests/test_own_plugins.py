@@ -163,7 +163,7 @@ def test_an_upload_says_which_of_it_are_changes_before_they_are_transformed(tmp_
     assert np.abs(moved).max() > 0
 
 
-BROKEN = SCALED.replace("return 1.0", "return 1.0 / 0  # mine")
+BROKEN = SCALED.replace("return 1.0", "return 1.0 / (trip.steps.max() < 3).item()  # mine")  # two steps are tried
 SELECTS = (
     SCALED
     + """
@@ -186,18 +186,19 @@ def test_an_error_at_a_client_shows_the_users_lines_first(tmp_path, capsys):
     file = tmp_path / "mine.py"
     assert lines[:4] == [
         f"{file}, line 17, in _factor: ZeroDivisionError: float division by zero",
-        "    return 1.0 / 0  # mine",
+        "    return 1.0 / (trip.steps.max() < 3).item()  # mine",
         "  called from mine.py, line 14, in upload",
         '    return {"delta": trip.delta * self._factor(trip)}',
     ]
-    assert re.match(r"client \d+ in local step 1 of \d+, host .*, process \d+", lines[4])
+    assert re.match(r"client \d+ in local step \d of \d+, host .*, process \d+", lines[4])
     assert lines[5] == "round 1"
     assert len(lines) == 7, "and the virtual time: no pages of a framework"
     assert [row["cause"] for row in lines_of(out / "faults.jsonl")] == ["UserCallError"]
 
 
 def test_an_error_at_the_server_names_the_worker(tmp_path, capsys):
-    code = SCALED + "    def aggregate(self, state, sums, round, central):\n        return state['y']\n"
+    code = SCALED + "    def aggregate(self, state, sums, round, central):\n"
+    code += "        return {'x': state['x']} if round.heard < 3 else state['y']\n"  # two clients are tried
     assert main(["run", str(written(tmp_path, code)), "--fleet", "local", "--out", str(tmp_path / "run")]) == 1
     told = capsys.readouterr().err
     assert "line 19, in aggregate: KeyError: 'y'" in told
@@ -228,6 +229,11 @@ def test_a_run_goes_on_with_the_same_code_only(tmp_path, capsys):
     written(tmp_path, SCALED + "# another\n")
     again = resume(out, fleet="local", report=False)
     assert again.summary["digests"]["model"] == whole.summary["digests"]["model"]
+    written(tmp_path, SCALED.replace("return 1.0", "return np.random.rand()"))
+    with pytest.raises(
+        ScenarioError, match=r"scenario.yaml: server.algorithm: mine.py, Scaled.upload: draws random numbers"
+    ):
+        resume(out, fleet="local", report=False, changed_code=True)
 
 
 def test_files_of_references_count_as_well(tmp_path):
@@ -338,7 +344,7 @@ METHODS = """
 """
 ALGORITHM = (
     HEAD.replace("algorithms.fedavg import Averaging", "learning.algorithm import Algorithm")
-    + 'class Scaled(Algorithm):\n    name: Literal["scaled"] = "scaled"\n'
+    + 'class Scaled(Algorithm):\n    name: Literal["scaled"] = "scaled"\n    _m: object = None\n'
     + METHODS
 )
 NO_ALGORITHMS = {
@@ -357,15 +363,59 @@ NO_ALGORITHMS = {
         ('{"x": state["x"] + m, "m": m}', '{"m": m}'),
         r"Scaled.aggregate: returned a dictionary with m \(acc",
     ),
-    "one client's shape": (("trip.delta}", "trip.delta.mean()}"), "tried with two clients: "),
+    "one client's shape": (
+        ("trip.delta}", "trip.delta.mean()}"),
+        r"Scaled.upload: returned delta as a Tensor of shape \(\), torch.float32 \(accepted: .* \(2, any\)",
+    ),
+    "no names of what is sent": (
+        ('{"delta": trip.delta}', "trip.delta"),
+        r"Scaled.upload: returned a Tensor of shape \(2, 650\), torch.float32 \(accepted: a dictionary",
+    ),
+    "nothing that is returned": (('return {"x": state', '{"x": state'), "Scaled.aggregate: returned nothing"),
+    "a model of float64": (('state["x"] + m,', 'state["x"].double(),'), "returned x as a Tensor of .* torch.float64"),
+    "a model with gradients": (('state["x"] + m,', 'state["x"].requires_grad_(),'), "float32 with gradients"),
+    "the length of all clients": (
+        ("trip.delta}", "trip.delta / trip.delta.norm()}"),
+        r"Scaled.upload: a row depends on the rows beside it \(accepted: .* trip.delta.norm\(dim=-1, keepdim=True\)",
+    ),
+    "a trip that is changed": (("trip.delta}", "trip.delta.mul_(2)}"), "Scaled: upload changes delta in place"),
+    "state in a field": (
+        ('m = state["m"]', 'self.m = state["m"]; m = state["m"]'),
+        r'line \d+, in aggregate: "m" cannot be set: options stay as they are \(accepted: state in what',
+    ),
+    "state in the object": (
+        ('return sums["delta"]', "self._m = sums['delta'] + (0 if self._m is None else self._m); return self._m"),
+        r"Scaled.aggregate: returned something else when it was called again .* \(accepted: .*: state in what start",
+    ),
+    "state in the file": (
+        (
+            '(self, sums):\n        return sums["delta"]',
+            '(self, sums, seen=[]):\n        seen.append(sums["delta"])\n        return sum(seen)',
+        ),
+        "Scaled.aggregate: returned something else when it was called again",
+    ),
+    "random numbers of torch": (
+        ('state["x"] + m,', "state['x'] + m.clone().normal_(),"),
+        r"Scaled.aggregate: draws random numbers from torch \(accepted: .* no random",
+    ),
+    "random numbers of numpy": (
+        ("trip.delta}", "trip.delta * np.random.rand()}"),
+        "draws random numbers from numpy.random",
+    ),
+    "random numbers of a new generator": (
+        ("trip.delta}", "trip.delta * np.random.default_rng().random()}"),
+        "Scaled.upload: returned something else when it was called again",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", NO_ALGORITHMS)
 def test_check_tries_an_algorithm(tmp_path, capsys, case):
     (old, new), said = NO_ALGORITHMS[case]
+    assert old in ALGORITHM
     assert main(["check", str(written(tmp_path, ALGORITHM.replace(old, new)))]) == 2
-    assert re.search(said, capsys.readouterr().err)
+    told = capsys.readouterr().err
+    assert re.search(said, told), told
 
 
 def test_an_asynchronous_server_says_what_an_algorithm_lacks(tmp_path, capsys):
@@ -392,7 +442,10 @@ def test_check_says_sound_to_an_algorithm_that_keeps_something(tmp_path, capsys)
     code += "\n    def keep(self, trip):\n        return {'k': trip.kept['k'] + trip.delta}\n"
     assert main(["check", str(written(tmp_path, code))]) == 0, capsys.readouterr().err
     assert main(["check", str(written(tmp_path, code.replace("{'k': trip", "{'j': trip")))]) == 2
-    assert "tried with two clients: KeyError: 'k'" in capsys.readouterr().err
+    assert "Scaled.keep: returned j without k (accepted: all of keeps: k)" in capsys.readouterr().err
+    short = code.replace("trip.kept['k'] + trip.delta", "trip.delta.mean(1, keepdim=True)")
+    assert main(["check", str(written(tmp_path, short))]) == 2
+    assert "returned k as" in capsys.readouterr().err
 
 
 DISTILLED = """
@@ -424,7 +477,7 @@ NO_LOSSES = {
     "random numbers": (
         "gap.square()",
         "(gap + gap.clone().detach().normal_())",
-        r"mine.py, Scaled.added_loss: draws random numbers \(accepted: what follows from outputs, labels",
+        r"mine.py, Scaled.added_loss: draws random numbers from torch \(accepted: what follows from outputs",
     ),
     "a misspelt name": ("def added_loss", "def add_loss", r'nothing calls add_loss; did you mean "added_loss"\?'),
 }

@@ -160,6 +160,11 @@ def test_a_traceback_shows_the_users_lines_though_the_file_is_gone(tmp_path):
         ("folder.py:Net", "not a file"),
         ("latin.py:Net", "not UTF-8 text: byte 1"),
         (3, "must be a text such as"),
+        (
+            "__main__:Net",
+            r"found __main__:Net: other processes cannot see .* \(accepted: .*\"nets.py:Net\"; .*writefile",
+        ),
+        (Holder, r"found Holder: other processes cannot see classes and functions .*\"nets.py:Holder\""),
     ],
 )
 def test_what_cannot_be_used_is_told(text, said, tmp_path):

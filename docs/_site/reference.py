@@ -59,6 +59,7 @@ def api():
     named = [
         "fedactors.simulation.runner.run",
         "fedactors.simulation.runner.resume",
+        "fedactors.simulation.checks.check.check",
         "fedactors.simulation.replay.replay",
         "fedactors.report.notebook.load_run",
         "fedactors.study.comparison.compare",

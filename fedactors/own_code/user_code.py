@@ -36,6 +36,10 @@ from fedactors.paths import impossible
 CODE = "code"  # of a run folder: copies of the files
 LISTED = "files.json"  # in it: which copy is which file
 _LARGEST = 4_000_000  # bytes of a file
+_UNSEEN = (
+    "found {}: other processes cannot see classes and functions of a script or of a notebook's cells (accepted: a file"
+    ' beside it, "nets.py:{}"; a notebook writes one with %%writefile nets.py)'
+)
 
 
 Files = dict[str, Source]  # by what the scenario calls them
@@ -204,6 +208,8 @@ def parse(text: str, folder: Path) -> Reference:
     where, colon, attribute = text.rpartition(":")
     if not colon or not where or not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", attribute):
         raise ValueError('must name something in Python code (accepted: "file.py:Name" or "package.module:Name")')
+    if where == "__main__":
+        raise ValueError(_UNSEEN.format(text, attribute))
     if not where.endswith(".py"):
         if not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", where):
             raise ValueError(f'"{where}" is neither a file nor a module (accepted: "file.py:Name")')
@@ -235,6 +241,9 @@ def telling(reference: Reference, what: str, error_type: type[FedactorsError]) -
 def _validated(value: Any, info: ValidationInfo) -> Reference:
     if isinstance(value, Reference):
         return value
+    if callable(value):
+        name = getattr(value, "__name__", type(value).__name__)
+        raise PydanticCustomError("value_error", "{message}", {"message": _UNSEEN.format(name, name)})
     if not isinstance(value, str):
         raise PydanticCustomError("value_error", "must be a text such as {example}", {"example": '"nets.py:Net"'})
     folder = Path((info.context or {}).get("folder") or ".")

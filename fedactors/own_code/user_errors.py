@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from fedactors.errors import FedactorsError, UserCodeError
 from fedactors.own_code import user_modules
 
@@ -33,6 +35,11 @@ def told(error: BaseException) -> str:
     return ""
 
 
+def is_own(found: object) -> bool:
+    """Whether the class of an object is the user's, in a file or a package, and not one of fedactors."""
+    return not type(found).__module__.startswith("fedactors.")
+
+
 def class_called(kind: type[Any]) -> str:
     """Return what to call a class of the user's in a message: the name of its file, and its own."""
     try:
@@ -51,11 +58,20 @@ def in_a_line(text: str) -> str:
 def _shown(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
     last, *others = reversed(frames)
     text = str(error).strip()[:_LONGEST]
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    said = _frozen(error) or (f"{type(error).__name__}: {text}" if text else type(error).__name__)
     lines = [f"{last.filename}, line {last.lineno}, {_in(last)}: {said}", f"    {last.line}"]
     for frame in others:
         lines += [f"  called from {Path(frame.filename).name}, line {frame.lineno}, {_in(frame)}", f"    {frame.line}"]
     return "\n".join(lines)
+
+
+def _frozen(error: BaseException) -> str:
+    """Return what to say of a value that was given to an object of options; nothing if that is not the error."""
+    first = error.errors()[0] if isinstance(error, ValidationError) else None
+    if first is None or first["type"] != "frozen_instance":
+        return ""
+    name = ".".join(map(str, first["loc"]))
+    return f'"{name}" cannot be set: options stay as they are (accepted: state in what the methods return)'
 
 
 def _in(frame: traceback.FrameSummary) -> str:

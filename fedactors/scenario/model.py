@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import (
     Field,
@@ -212,3 +212,11 @@ class Scenario(Options):
     def dump(self) -> dict[str, Any]:
         """Return the resolved scenario, every default shown, in the form of the YAML file."""
         return self.model_dump(mode="json")
+
+
+ScenarioLike: TypeAlias = Scenario | str | Path | Mapping[str, Any]
+
+
+def as_scenario(given: ScenarioLike) -> Scenario:
+    """Return a scenario as it is, or what `Scenario.load` makes of a file, a name or a mapping. Raises as it does."""
+    return given if isinstance(given, Scenario) else Scenario.load(given)

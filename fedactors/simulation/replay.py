@@ -13,7 +13,7 @@ from fedactors.clock.clock import Clock
 from fedactors.errors import ScenarioError
 from fedactors.plan import Ending, MaybeEnding, Plan
 from fedactors.report.notebook import RunPlots
-from fedactors.scenario.model import Scenario
+from fedactors.scenario.model import ScenarioLike, as_scenario
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.remarks import remarks
 from fedactors.simulation.feedback import Feedback, heeding, losses_of, nothing
@@ -36,7 +36,7 @@ class Replay(RunPlots):
 
 
 def replay(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     out: str | Path | None = None,
     *,
     rounds: int | None = None,
@@ -44,9 +44,11 @@ def replay(
 ) -> Replay:
     """Run the clock of `scenario`, of its first `rounds` rounds if given; write plans to the folder `out` if given.
 
+    What is not a `Scenario` is loaded as by `Scenario.load`.
     A scenario that selects clients by what was learned needs the `feedback` that the folder of a run of it holds.
     Raises UsageError for what the user can mend.
     """
+    scenario = as_scenario(scenario)
     prepared = prepare(scenario)
     selection = scenario.server.selection
     if selection.steers and feedback is None:

@@ -18,7 +18,7 @@ from fedactors.learning.training_task import ServerExamples, share
 from fedactors.own_code.user_errors import user_errors
 from fedactors.report.html import write as write_report
 from fedactors.run_files.files import METRICS
-from fedactors.scenario.model import Scenario
+from fedactors.scenario.model import Scenario, ScenarioLike, as_scenario
 from fedactors.simulation.checks.memory_forecast import refuse_too_much
 from fedactors.simulation.checks.prepare_task import runs_own_code
 from fedactors.simulation.fleet_choice import (
@@ -45,6 +45,7 @@ from fedactors.simulation.resume.checkpoint import Checkpoint, save
 from fedactors.simulation.resume.checkpoint_tensors import refuse_other_tensors
 from fedactors.simulation.resume.resume import beginning, past_of, recorded_rows, refuse_others, where_to_go_on
 from fedactors.simulation.training_tasks import training_task_of
+from fedactors.simulation.trials.own_classes import try_own_classes
 
 if TYPE_CHECKING:
     from fedactors.clock.clock import Clock
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 @bits.one_thread()
 def run(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     out: str | Path | None = None,
     *,
     fleet: FleetKind = "ray",
@@ -65,6 +66,7 @@ def run(
 ) -> Result:
     """Run `scenario` and return its result; the run folder is `out`, by default a new one under runs/.
 
+    What is not a `Scenario` is loaded as by `Scenario.load`: a file, a name, or a mapping.
     `actors` and `address` take the place of those in the scenario's cluster; without `report` no page is drawn; without
     `progress` only a notebook shows any; a run that is to `stop_after` some rounds leaves a checkpoint of that moment.
     Raises UsageError for what the user can mend, FleetError if the fleet fails twice, DivergedError if an update holds
@@ -72,6 +74,7 @@ def run(
     """
     began = time.perf_counter()
     shown = progress or unasked()
+    scenario = as_scenario(scenario)
     prepared = ready(scenario, address)
     refuse_lacking(scenario.cluster, fleet)
     if out is not None:
@@ -128,6 +131,7 @@ def resume(
         now = beginning(scenario, data)
         refuse_others(start or now, now, data, path, shown.note)
         refuse_lacking(scenario.cluster, fleet)
+        _try_own_code(prepared, data)
         with RunFolder(path, scenario, start.metrics_bytes if start else 0) as folder:
             _note_locks(folder, shown)
             if start is None:
@@ -203,10 +207,14 @@ def _note_locks(folder: RunFolder, progress: Progress) -> None:
 
 
 def _try_own_code(prepared: Prepared, data: LoadedRun) -> None:
-    """Raise DataError if a module, a loss or a metric of the user cannot be used; torch is imported if there is any."""
+    """Raise ScenarioError or DataError if a class, a module, a loss or a metric of the user cannot be used.
+
+    torch is imported if there is any.
+    """
+    try_own_classes(prepared)
     if not runs_own_code(data.task.model, data.task.metrics):
         return
-    from fedactors.simulation.checks.own_code_trial import try_own_code
+    from fedactors.simulation.trials.own_code_trial import try_own_code
 
     try_own_code(prepared, data.task, data.samples, data.evaluation_set)
 

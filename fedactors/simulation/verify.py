@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedactors.scenario.model import Scenario
+from fedactors.scenario.model import ScenarioLike, as_scenario
 from fedactors.simulation.fleet_choice import FleetKind
 from fedactors.simulation.progress import Silent
 from fedactors.simulation.runner import run
@@ -16,7 +16,7 @@ FLEETS: tuple[tuple[FleetKind, int], ...] = (("local", 1), ("ray", 1), ("ray", 2
 
 
 def verify(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     fleets: Sequence[tuple[FleetKind, int]] = FLEETS,
     *,
     address: str | None = None,
@@ -24,8 +24,10 @@ def verify(
 ) -> dict[str, Any]:
     """Run `scenario` once on each fleet (kind, actors) and return {"equal", "runs": [{"fleet", "actors", "digests"}]}.
 
-    `tell` is called with the name of each fleet before it starts. Raises what `run` raises.
+    What is not a `Scenario` is loaded as by `Scenario.load`. `tell` is called with the name of each fleet before it
+    starts. Raises what `run` raises.
     """
+    scenario = as_scenario(scenario)
     runs = []
     for kind, actors in fleets:
         tell(f"{kind} fleet, {actors} actor{'s' * (actors != 1)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,12 @@ class SenderDraws:
     @cached_property
     def _streams(self) -> list[np.random.Generator]:
         return [stream(self.seed, self._purpose, sender, round) for sender, round in self.of]
+
+    def only(self, row: int) -> SenderDraws:
+        """Return the random numbers of one row, from where they are now; they go on apart from these."""
+        found = SenderDraws(self.seed, self._purpose, *zip(self.of[row], strict=True))
+        found.__dict__["_streams"] = [deepcopy(self._streams[row])]
+        return found
 
     def uniform(self, size: int) -> Tensor:
         """Return numbers from [0, 1)."""

@@ -214,6 +214,16 @@ class Nothing(UpdateAttack):
     def updates(self, rows, draws):
         return rows * float("nan")
 
+class Drawn(UpdateAttack):
+    name: Literal["drawn"] = "drawn"
+    def updates(self, rows, draws):
+        return rows.clone().normal_()
+
+class Long(UpdateAttack):
+    name: Literal["long"] = "long"
+    def updates(self, rows, draws):
+        return rows * (float("nan") if rows.shape[1] > 50 else 1.0)
+
 class Broken(UpdateAttack):
     name: Literal["broken"] = "broken"
     def updates(self, rows, draws):
@@ -249,10 +259,11 @@ class Cautious(UpdateAttack):
     [
         (
             "summed",
-            "Summed.updates: returned a Tensor of shape (50,), torch.float32 (accepted: a tensor of",
+            "Summed.updates: returned a Tensor of shape (50,), torch.float32 (accepted: a tensor of shape (2, 50)",
         ),
-        ("together", "Together.updates: a row depends on who else attacks"),
+        ("together", "Together.updates: a row depends on the rows beside it"),
         ("nothing", "Nothing.updates: returned NaN or Inf (accepted: finite numbers)"),
+        ("drawn", "Drawn.updates: draws random numbers from torch"),
         ("broken", "Broken.updates: returned NaN or Inf"),
         ("fewer", "fewer: labels returned int64 of shape (9,), 0 to 9 (accepted: 10 whole numbers from 0 to 9)"),
         ("beyond", "beyond: labels returned int64 of shape (10,), 1 to 10 (accepted"),
@@ -279,7 +290,7 @@ def test_who_attacked_is_told_where_numbers_are_none(tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     given = scenario(None).dump() | {"plugins": ["own.py"]}
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(given))
-    attacked = Scenario.load(tmp_path / "s.yaml", ["population.liars.attack=nothing"])
+    attacked = Scenario.load(tmp_path / "s.yaml", ["population.liars.attack=long"])
     with pytest.raises(DivergedError, match=r"the update of client 3 \(attacks: liars\)$"):
         fedactors.run(attacked, tmp_path / "run", fleet="local")
 

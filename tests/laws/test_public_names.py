@@ -1,11 +1,13 @@
 """The names of the package itself: functions and classes, which travel to other processes as such."""
 
+import json
 import subprocess
 import sys
 
 import pytest
 
 import fedactors
+from fedactors.cli.main import main
 from fedactors.errors import UsageError
 
 CALLING = """
@@ -36,6 +38,29 @@ assert not {"torch", "ray"} & set(sys.modules)
 def test_replay_is_a_function_that_needs_neither_torch_nor_ray():
     done = subprocess.run([sys.executable, "-c", REPLAYING], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_check_returns_what_the_command_prints(capsys):
+    """Of a scenario's name, a mapping or a scenario, as `run`, `replay` and `verify` take them."""
+    assert main(["check", "quickstart", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    found = fedactors.check("quickstart")
+    assert {"schema": printed["schema"], **found} == printed
+    assert fedactors.check(PLAIN)["name"] == "plain"
+    with pytest.raises(UsageError, match=r"server\.rounds"):
+        fedactors.check({**PLAIN, "server": {"rounds": -1}})
+
+
+def test_what_load_takes_is_taken_in_place_of_a_scenario(tmp_path):
+    made = fedactors.Scenario.load(PLAIN)
+    ways = [
+        fedactors.replay(made),
+        fedactors.replay(PLAIN),
+        fedactors.run(PLAIN, tmp_path, fleet="local", report=False),
+    ]
+    assert len({one.summary["digests"]["plans"] for one in ways}) == 1
+    with pytest.raises(UsageError, match="no such scenario"):
+        fedactors.run("no such scenario")
 
 
 def test_replay_writes_a_folder_that_load_run_opens(tmp_path):
@@ -86,7 +111,7 @@ LISTING = """
 import sys
 import fedactors
 assert {"Scenario", "load_run", "replay", "resume", "run", "__version__"} <= set(dir(fedactors)), dir(fedactors)
-assert {"Scenario", "compare", "load_run", "replay", "resume", "run", "sweep"} == set(fedactors.__all__)
+assert {"Scenario", "check", "compare", "load_run", "replay", "resume", "run", "sweep"} == set(fedactors.__all__)
 assert not {"numpy", "torch", "ray", "fedactors.scenario"} & set(sys.modules)
 """
 

@@ -13,6 +13,7 @@ of the devices until now (`History`), and nothing that comes later.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -22,7 +23,8 @@ from fedactors.clock.availability import Int64
 from fedactors.clock.selections.history import NOTHING_SEEN, History
 from fedactors.errors import ScenarioError, shortened
 from fedactors.options import Options
-from fedactors.own_code.user_errors import class_called
+from fedactors.own_code.global_draws import undrawn
+from fedactors.own_code.user_errors import class_called, is_own
 from fedactors.plan import NEVER, Plan, Time
 
 
@@ -85,7 +87,8 @@ def started(selection: Selection, clients: Clients) -> Selector:
     Raises ScenarioError, with the file of its class, if it receives losses and does not say that a run has to wait for
     them, or the other way round.
     """
-    selector = selection.start(clients)
+    with _watched(selection, "start"):
+        selector = selection.start(clients)
     if hasattr(selector, "learned") == selection.steers:
         return selector
     working, chosen = class_called(type(selector)), class_called(type(selection))
@@ -104,9 +107,11 @@ def started(selection: Selection, clients: Clients) -> Selector:
 def choice_of(selector: Selector, candidates: Int64, count: int, version: int, random: np.random.Generator) -> Int64:
     """Return whom `selector` chooses, ascending.
 
-    Raises ScenarioError, with the file of its class, if that is not 1 to `count` different ones of `candidates`.
+    Raises ScenarioError, with the file of its class, if that is not 1 to `count` different ones of `candidates`, or if
+    a class of the user's draws its first choice by a generator that all of the process shares.
     """
-    found = selector.choose(candidates, count, version, random)
+    with _watched(selector, "choose") if version == 0 else nullcontext():
+        found = selector.choose(candidates, count, version, random)
     chosen = np.asarray(found)
     if chosen.ndim == 1 and not len(chosen):
         raise _refused(selector, version, "nobody", count)
@@ -121,6 +126,16 @@ def choice_of(selector: Selector, candidates: Int64, count: int, version: int, r
     if (again := chosen[1:] == chosen[:-1]).any():
         raise _refused(selector, version, f"{chosen[1:][again][0]} more than once", count)
     return chosen
+
+
+def _watched(own: object, method: str) -> AbstractContextManager[None]:
+    """Return a context in which a method of a class of the user's may not use generators that all of a process shares.
+
+    Only what happens before the first round is watched: later, other threads of the process may use them.
+    """
+    if not is_own(own):
+        return nullcontext()
+    return undrawn(f"{class_called(type(own))}.{method}", "those of `random`, the generator that choose is given")
 
 
 def _refused(selector: Selector, version: int, found: str, count: int) -> ScenarioError:

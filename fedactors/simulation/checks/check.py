@@ -6,12 +6,11 @@ import sys
 import time
 from typing import Any
 
-from fedactors.attacks.base import UpdateAttack
 from fedactors.data.on_demand import row_bytes
-from fedactors.errors import ScenarioError, naming
+from fedactors.errors import ScenarioError
 from fedactors.own_code.user_errors import user_errors
 from fedactors.plan import SECOND
-from fedactors.scenario.model import Scenario
+from fedactors.scenario.model import Scenario, ScenarioLike, as_scenario
 from fedactors.simulation.checks.budget import SECONDS, Budget, slow_laws
 from fedactors.simulation.checks.meanings import meanings
 from fedactors.simulation.checks.memory_forecast import host_bytes, refuse_too_much, single_updates
@@ -21,6 +20,7 @@ from fedactors.simulation.fleet_choice import lacking_gpus, refuse_engine
 from fedactors.simulation.prepare import check_files, prepare
 from fedactors.simulation.prepared import Prepared, least_times
 from fedactors.simulation.replay import TIME_IS_UP, play
+from fedactors.simulation.trials.own_classes import try_own_classes, try_own_clock
 
 _ROUNDS = 20  # replayed to learn what rounds look like
 _MOST_DATA = 2**30  # bytes that are loaded to try code of the user on
@@ -29,14 +29,16 @@ _LONG = 20.0  # seconds before the first round that are worth a note
 
 @user_errors(ScenarioError)
 def check(
-    scenario: Scenario, fleet: str | None = None, actors: int | None = None, seconds: float = SECONDS
+    scenario: ScenarioLike, fleet: str | None = None, actors: int | None = None, seconds: float = SECONDS
 ) -> dict[str, Any]:
     """Validate `scenario` as far as possible without running it, and return what it will do.
 
-    With a `fleet`, "ray" or "local", the engine is timed for a few seconds to forecast wall time and memory. What would
-    take longer than about `seconds` of processor time in all is estimated, and "costly" says so.
+    What is not a `Scenario` is loaded as by `Scenario.load`. With a `fleet`, "ray" or "local", the engine is timed for
+    a few seconds to forecast wall time and memory. What would take longer than about `seconds` of processor time in
+    all is estimated, and "costly" says so. What is returned is what `fedactors check --json` prints.
     Raises UsageError for whatever would stop the run at its start.
     """
+    scenario = as_scenario(scenario)
     budget = Budget(seconds)
     check_files(scenario)
     for text in slow_laws(scenario, budget.for_laws):
@@ -44,11 +46,11 @@ def check(
     prepared = prepare(scenario, budget.for_laws)
     refuse_engine(prepared)
     refuse_too_much(prepared, joined=bool(scenario.cluster.address))
-    _try_algorithm(prepared)
-    _try_attacks(prepared)
+    try_own_classes(prepared)
     _try_own_code(prepared, budget)
     budget.note_preparation()
     sample = _sample(prepared, budget)
+    try_own_clock(prepared, sample)
     rounds = sample["plans"] or 1
     foreseen = None if fleet is None else _forecast(prepared, fleet, actors, budget, rounds)
     return {
@@ -100,26 +102,6 @@ def _transforms(prepared: Prepared) -> list[str]:
     ]
 
 
-def _try_algorithm(prepared: Prepared) -> None:
-    """Raise ScenarioError, naming the scenario's file, if an algorithm of the user's cannot run; torch is imported."""
-    if type(prepared.scenario.server.algorithm).__module__.startswith("fedactors."):
-        return
-    from fedactors.simulation.checks.algorithm_trial import try_algorithm
-
-    with naming(f"{prepared.scenario.source}: server.algorithm"):
-        try_algorithm(prepared)
-
-
-def _try_attacks(prepared: Prepared) -> None:
-    """Raise ScenarioError, naming the scenario's file, if an attack of the user's cannot be one; torch is imported."""
-    for group in prepared.update_attackers:
-        if isinstance(group.attack, UpdateAttack) and not type(group.attack).__module__.startswith("fedactors."):
-            from fedactors.simulation.checks.attack_trial import try_attack
-
-            with naming(f"{prepared.scenario.source}: population.{group.group}.attack"):
-                try_attack(group.attack)
-
-
 def _try_own_code(prepared: Prepared, budget: Budget) -> None:
     """Raise DataError, naming the scenario's file, if a module, a loss or a metric of the user cannot be used.
 
@@ -135,8 +117,8 @@ def _try_own_code(prepared: Prepared, budget: Budget) -> None:
             " not by check"
         )
         return
-    from fedactors.simulation.checks.own_code_trial import try_own_code
     from fedactors.simulation.runner import load
+    from fedactors.simulation.trials.own_code_trial import try_own_code
 
     data = load(prepared)
     try_own_code(prepared, data.task, data.samples, data.evaluation_set)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fedactors.errors import ScenarioError
-from fedactors.learning.algorithm import Algorithm, ClientResult
+from fedactors.learning.algorithm import ClientResult
+from fedactors.own_code.user_errors import is_own
 from fedactors.privacy.unnoised import says_of_uploads
 from fedactors.simulation.prepared import Prepared
 
@@ -24,11 +25,6 @@ def refuse_noiseless_uploads(prepared: Prepared) -> None:
         f'server.privacy: "{algorithm.name}" uploads {", ".join(names)} besides its changes'
         f" ({', '.join(algorithm.changes)}), without noise (accepted: without{own if is_own(algorithm) else ''})"
     )
-
-
-def is_own(algorithm: Algorithm) -> bool:
-    """Whether an algorithm is the user's."""
-    return not type(algorithm).__module__.startswith("fedactors.")
 
 
 def noiseless_uploads(prepared: Prepared) -> list[str]:
