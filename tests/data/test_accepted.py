@@ -82,7 +82,7 @@ def test_what_is_no_model_is_refused():
             return torch.nn.Linear(2, 2)
 
     with pytest.raises(ScenarioError, match=r'task.model: "net" builds Linear \(accepted: '):
-        model_of(SimpleNamespace(model=Builder(), loss=None), Info("mine", 3, 3, (2,), 2))
+        model_of(SimpleNamespace(model=Builder(), loss=None), Info("mine", 3, 3, (2,), 2), 0)
 
 
 def test_a_summary_is_json_whatever_was_learned(tmp_path):

@@ -21,11 +21,8 @@ from fedactors.simulation.tasks import task_of
 from tests.simulation.test_feedback import POLICIES, with_feedback
 
 METRIC = """
-calls = []
-
 def mine(outputs, labels):
-    calls.append(labels)
-    if len(calls) > 1:  # the first is the trial before the run
+    if (outputs.argmax(1) == labels).float().mean() > 0.15:  # before the run it is tried with an untrained model
         raise ZeroDivisionError("of a trained model")
     return 0.0
 """

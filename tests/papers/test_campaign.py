@@ -72,6 +72,7 @@ def without_cost(path):
     return found
 
 
+@pytest.mark.slow
 def test_a_campaign_that_is_killed_goes_on_and_finds_the_same(folder, tmp_path_factory, counted):
     def kill(text):
         if "2 of 6 cells" in text:
