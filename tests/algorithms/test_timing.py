@@ -21,7 +21,9 @@ POLICIES = {
 }
 UNDEFINED = {("fedasync", "fsl-p"), ("fedasync", "scaffold")}
 UNDEFINED |= {("fedasync", name) for name in ("mixed-pt", "mixed-1w")}
-UNDEFINED |= {(policy, name) for policy in POLICIES for name in ("feddyn", "fed-ams", "fed-lamb", "mixed-2w")}
+UNDEFINED |= {
+    (policy, name) for policy in POLICIES for name in ("feddyn", "fed-ams", "fed-lamb", "mixed-2w", "qfedavg")
+}
 PAIRS = [(policy, name) for policy in POLICIES for name in registry.names("algorithms")]
 
 
