@@ -81,7 +81,11 @@ def test_a_loss_by_what_the_global_model_answers_has_the_same_bits_everywhere(na
 def test_weights_by_losses_of_clients_have_the_same_bits_everywhere():
     said = {
         "name": "fair",
-        "task": {"dataset": "digits", "model": {"name": "mlp", "hidden": [16]}, "partition": {"name": "dirichlet"}},
+        "task": {
+            "dataset": "digits",
+            "model": {"name": "mlp", "hidden": [16]},
+            "partition": {"name": "dirichlet", "alpha": 0.5},
+        },
         "population": [{"name": "phones", "count": 20, "compute": {"per_sample": "10ms", "spread": 0.5}}],
         "server": {"rounds": 3, "cohort": 12, "algorithm": "qfedavg", "local": {"epochs": 1, "batch": 10}},
     }
