@@ -19,7 +19,8 @@ objective of Mohri et al. (2019). Delta_i and h_i are sent divided by L, which c
 The paper draws clients by their samples and adds their updates unweighted; here clients are drawn alike and w_i are
 weights of the participation policy, by samples unless told otherwise: the same objective. F_i has 1e-10 added, as in
 the authors' code. It is a forward pass over all samples of a client, dropout off, whose time the client is charged.
-A client that was cut short before its first step has y = x, and its h_i counts.
+A trip that `server.alternate` leaves without a step of what is shared has y = x there, and its h_i counts. Powers
+beyond float32, such as 400^15, end a run as an update that is no number: take a smaller q.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class QFedAvg(Algorithm):
 
     def undefined(self, mixing: bool) -> str:
         """Why losses at other models do not do."""
-        return "the step is divided by bounds h_i of losses at one and the same model"
+        return "the step is divided by bounds h_i of losses at one and the same model, that of the server's round"
 
     def upload(self, trip: ClientResult) -> dict[str, Tensor]:
         """Return Delta_i / L, as a change of the model, and h_i / L."""

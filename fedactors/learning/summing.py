@@ -60,7 +60,7 @@ def mean_losses(losses: Tensor, steps: Tensor) -> Tensor:
     `steps` are how many each row took, `(rows, 1)`; a row without any has 0. Losses are added one after the other, so
     that what stands behind a row's last step, zeros, changes no bit.
     """
-    sums = losses.double().cumsum(1)[:, -1:]
+    sums = torch.nn.functional.pad(losses.double(), (1, 0)).cumsum(1)[:, -1:]
     return (sums / steps.clamp(min=1.0)).to(losses.dtype)
 
 

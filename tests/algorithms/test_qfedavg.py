@@ -178,6 +178,7 @@ def test_the_pass_over_all_samples_takes_its_time():
     """40 samples, a third of the time of a step each, beside two passes of 40: 1/6 more; none for q = 0."""
     assert QFedAvg(q=0.0).effort(TaskSetting(4, samples=160, batch=9, steps=10)) == 1.0
     assert QFedAvg().effort(TaskSetting(4, samples=160, batch=8, steps=10)) == pytest.approx(1 + 1 / 6)
+    assert QFedAvg().effort(TaskSetting(4, samples=160, batch=1000, steps=1)) == pytest.approx(4 / 3), "whole batches"
     assert QFedAvg().effort(TaskSetting()) == 1.0
 
 
@@ -187,6 +188,7 @@ def test_the_mean_loss_of_a_trip_does_not_depend_on_longer_trips_beside_it():
     losses[0, 17:] = 0
     losses[2] = 0
     found = mean_losses(losses, steps)
+    assert mean_losses(losses[:, :0], 0 * steps).tolist() == [[0.0]] * 3
     assert torch.equal(mean_losses(losses[:1, :17], steps[:1]), found[:1])
     torch.testing.assert_close(found, torch.stack([losses[0].sum() / 17, losses[1].mean(), losses[2, 0]])[:, None])
 

@@ -163,11 +163,12 @@ class Algorithm(Options):
         """Return how much longer a client's step takes than its own samples do: as long, unless it does more.
 
         A forward pass takes about a third of a step. With an `added_loss` each step has one more; with
-        `wants_start_loss` a trip has one over all samples of the client, which is spread over its steps.
+        `wants_start_loss` a trip has one over all samples, as long as the mean client's, spread over its steps.
         """
         passes = 1.0 if self.has_added_loss else 0.0
         if self.wants_start_loss and setting.clients:
-            passes += setting.samples / setting.clients / max(setting.steps * setting.batch, 1.0)
+            held = setting.samples / setting.clients
+            passes += held / max(setting.steps * min(setting.batch, held), 1.0)
         return 1.0 + passes / 3
 
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:

@@ -56,7 +56,7 @@ class ClientResult(NamedTuple):
     own: Tensor | None = None  # of shape of delta: the client's own model at the end, for algorithms with an `own_pull`
     loss: Tensor | float = 0.0  # of shape of steps: the mean of its batches' losses; 0 without a step
     start_loss: Tensor | float | None = None  # of shape of steps: of all its samples, at x, if `wants_start_loss`
-    samples: Tensor | float = 0.0  # of shape of steps: how many it holds
+    samples: Tensor | float = 0.0  # of shape of steps: how many it trains on, without what `drop_last` leaves out
     buffers: int = 0  # how many last values of delta are no parameters, but statistics such as BatchNorm's
 
 
