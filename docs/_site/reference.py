@@ -61,7 +61,7 @@ def api():
         "fedactors.simulation.runner.resume",
         "fedactors.simulation.checks.check.check",
         "fedactors.simulation.replay.replay",
-        "fedactors.report.notebook.load_run",
+        "fedactors.simulation.record.trained_run.load_run",
         "fedactors.study.comparison.compare",
         "fedactors.study.sweep.sweep",
         "fedactors.simulation.verify.verify",

@@ -95,7 +95,8 @@ def _experiment(options: argparse.Namespace) -> int:
 
     def tell(cell: StudyCell, found: Measures) -> None:
         where = ", ".join(f"{axis} {label}" for axis, label in cell.labels)
-        print(f"{where}: accuracy {found.accuracy:.3f}, {found.wall:.1f} s", file=sys.stderr, flush=True)
+        took = "diverged" if found.wall is None else f"{found.wall:.1f} s"
+        print(f"{where}: accuracy {found.accuracy:.3f}, {took}", file=sys.stderr, flush=True)
 
     out = Path(options.out or "runs/reproduce")
     table = grid.play(experiment, options.scenarios, out, options.jobs, tell, options.set)

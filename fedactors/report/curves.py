@@ -117,7 +117,8 @@ def _accuracy(runs: Sequence[Records], names: Sequence[str]) -> Chart:
 
 def _loss_of(runs: Sequence[Records]) -> str:
     """Return what the axis of losses says: which loss it is, unless runs differ in that, or do not say it."""
-    found = {str(records.summary.get("loss_function", "")).replace("_", " ") for records in runs}
+    named = [str(records.summary.get("loss_function", "")) for records in runs]
+    found = {name if ":" in name else name.replace("_", " ") for name in named}
     name = found.pop() if len(found) == 1 else ""
     return f"loss ({name})" if name else "loss"
 

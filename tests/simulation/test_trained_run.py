@@ -295,5 +295,11 @@ def test_a_vector_without_names_is_refused(played, tmp_path):
 
 
 def test_files_of_other_kinds_are_refused(played, tmp_path, capsys):
-    assert main(["export", str(played(torch_model("LoRA")).folder), "--out", str(tmp_path / "model.onnx")]) == 2
-    assert "accepted: a file that ends in .safetensors, .pt or .pth" in capsys.readouterr().err
+    run = played(torch_model("LoRA")).folder
+    kept = (run / "checkpoint/model.safetensors").read_bytes()
+    for out in (tmp_path / "model.onnx", run / "checkpoint/model.safetensors"):
+        assert main(["export", str(run), "--out", str(out)]) == 2
+    assert (run / "checkpoint/model.safetensors").read_bytes() == kept
+    said = capsys.readouterr().err
+    assert "accepted: a file that ends in .safetensors, .pt or .pth" in said
+    assert "accepted: another folder" in said

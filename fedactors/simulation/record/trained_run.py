@@ -164,8 +164,12 @@ def export(run: TrainedRun, out: Path, *, best: bool = False, client: int | None
 
     if out.suffix not in (".safetensors", ".pt", ".pth"):
         raise ScenarioError(f'--out: found "{out}" (accepted: a file that ends in .safetensors, .pt or .pth)')
+    if out.resolve().is_relative_to((run._path / CHECKPOINT).resolve()):
+        raise ScenarioError(f'--out: "{out}" lies among the checkpoints of the run (accepted: another folder)')
     found = run.state_dict(best=best, client=client)
     if out.suffix == ".safetensors":
+        if odd := [name for name, value in found.items() if not isinstance(value, torch.Tensor)]:
+            raise ScenarioError(f"--out: {odd[0]} is no tensor (accepted: a file that ends in .pt or .pth)")
         content = save({name: value.clone().contiguous() for name, value in found.items()})
     else:
         torch.save(found, file := BytesIO())
