@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 import fedactors
@@ -303,3 +303,23 @@ def test_files_of_other_kinds_are_refused(played, tmp_path, capsys):
     said = capsys.readouterr().err
     assert "accepted: a file that ends in .safetensors, .pt or .pth" in said
     assert "accepted: another folder" in said
+
+
+def test_a_damaged_vector_is_told(played, tmp_path):
+    """One that is cut, one that is longer, and none at all."""
+    folder = tmp_path / "run"
+    shutil.copytree(played(torch_model("LoRA")).folder, folder)
+    file = folder / "checkpoint/model.safetensors"
+    whole = load_file(file)
+    for state in ({"x": whole["x"][:9].clone()}, {"x": torch.cat([whole["x"], whole["x"]])}, {"y": whole["x"]}):
+        save_file(state, file)
+        with pytest.raises(
+            RunFolderError, match=r"model.safetensors: damaged: x is not the [\d,]+ values of the model"
+        ):
+            load_run(folder).state_dict()
+
+
+def test_a_client_is_a_whole_number(played):
+    for client in ("0", True, 1.5):
+        with pytest.raises(RunFolderError, match=r"no client .* \(accepted: 0 to"):
+            load_run(played(torch_model("LoRA")).folder).state_dict(client=client)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fedactors.algorithms.participation import SampleWeights, Scheme
+from fedactors.algorithms.participation import ExampleWeights, SampleWeights, Scheme
 from fedactors.plain_text import listed
 from fedactors.scenario.model import Scenario
 
@@ -64,7 +64,8 @@ def weights_of_timing(scenario: Scenario) -> list[str]:
 def weights_drawn(scenario: Scenario) -> list[str]:
     """Return a sentence about a selection whose odds are the samples, by which updates are weighed as well."""
     selection, participation = scenario.server.selection, scenario.server.participation
-    if not selection.draws_by_samples or not isinstance(participation, SampleWeights | Scheme):
+    passes = isinstance(participation, ExampleWeights) and scenario.server.local.epochs is not None
+    if not selection.draws_by_samples or not (passes or isinstance(participation, SampleWeights | Scheme)):
         return []
     return [
         f"selection {selection.name} draws by samples, and participation {participation.name} weighs by them again, so"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedactors import registry
+from fedactors import bits, registry
 from fedactors.errors import RunFolderError, ScenarioError, naming
 from fedactors.models.layers import Model
 from fedactors.models.personal import personal_positions
@@ -20,7 +20,7 @@ from fedactors.own_code.user_code import may_use_copies
 from fedactors.own_code.user_errors import user_errors
 from fedactors.report.notebook import RunPlots
 from fedactors.run_files.best_model import BEST
-from fedactors.run_files.files import CHECKPOINT, METRICS, SCENARIO, objects_in, problem, whole_lines
+from fedactors.run_files.files import CHECKPOINT, METRICS, SCENARIO, damaged, objects_in, problem, whole_lines
 from fedactors.run_files.records import read
 from fedactors.run_files.tensors import tensors_of
 from fedactors.run_files.writer_note import scenario_folder
@@ -36,6 +36,7 @@ from fedactors.simulation.resume.checkpoint import checkpoints, header_of
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+_LAST = Path(CHECKPOINT) / "model.safetensors"
 State = Mapping[str, NDArray[np.float32]]
 
 
@@ -74,7 +75,10 @@ class TrainedRun(RunPlots):
 
         if best and client is not None:
             raise RunFolderError("found best=True and client=… (accepted: one of them: clients keep their last values)")
-        vector = self._best_vector() if best else self.state["x"]
+        path = self._path / (BEST if best else _LAST)
+        vector = (self._best() if best else self.state).get("x")
+        if vector is None or vector.shape != (self._model.parameters,):
+            raise damaged(path, f"x is not the {self._model.parameters:,} values of the model")
         if client is not None:
             vector = self._of_client(client, vector)
         return trained_module(self._model, vector)
@@ -83,16 +87,17 @@ class TrainedRun(RunPlots):
     def _model(self) -> Model:
         """The description of the model. Raises as `state_dict`."""
         scenario = self.scenario
-        with naming(scenario.source), registry.in_scope(scenario.own), user_errors(ScenarioError):
+        bits.choose(scenario.cluster.bits)  # what is drawn for frozen parameters is drawn as in the run
+        with bits.one_thread(), naming(scenario.source), registry.in_scope(scenario.own), user_errors(ScenarioError):
             model = model_of(scenario.task, scenario.task.info(scenario.seed, scenario.devices), scenario.seed)
         refuse_other_layout(self._path, model)
         return model
 
-    def _best_vector(self) -> NDArray[np.float32]:
+    def _best(self) -> State:
         path = self._path / BEST
         if not path.exists():
             raise problem(path, "not there", "a run whose server.stop names a measure")
-        return tensors_of(path)["x"]
+        return tensors_of(path)
 
     def _of_client(self, client: int, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the values of the model that a client would use, from those of the server; `(parameters,)` each."""
@@ -100,8 +105,8 @@ class TrainedRun(RunPlots):
         from fedactors.learning.own_models import OWN
 
         scenario = self.scenario
-        if not 0 <= client < scenario.devices:
-            raise RunFolderError(f"{self._path}: no client {client} (accepted: 0 to {scenario.devices - 1})")
+        if isinstance(client, bool) or not isinstance(client, int | np.integer) or not 0 <= client < scenario.devices:
+            raise RunFolderError(f"{self._path}: no client {client!r} (accepted: 0 to {scenario.devices - 1})")
         positions = personal_positions(self._model, scenario.server.personal)
         if not len(positions) and OWN not in scenario.server.algorithm.keeps:
             raise RunFolderError(
@@ -135,7 +140,7 @@ class RecordedRun(TrainedRun):
     @cached_property
     def state(self) -> State:
         """The server's last state. Raises RunFolderError if there is none: of a replay, or of a run that was killed."""
-        path = self.folder / CHECKPOINT / "model.safetensors"
+        path = self.folder / _LAST
         if not path.exists():
             raise problem(
                 path, "not there", f"a run that has ended; `fedactors resume {self.folder}`; a replay has none"
