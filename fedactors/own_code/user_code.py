@@ -9,7 +9,8 @@ Files beside it that it imports are modules of the same kind: their texts are pa
 changed is another module, and imports that helper anew. See `fedactors.own_code.user_imports`.
 
 A run folder keeps copies of the files, in `code/`. They are read in place of files that are not there. A run folder may
-come from others, so an audit executes them only where that is asked for by `copies_allowed`.
+come from others, so an audit or export executes them only where `copies_allowed` asks for that; an export then prefers
+them to the files.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ Files = dict[str, Source]  # by what the scenario calls them
 
 _noted: ContextVar[Files | None] = ContextVar("_noted", default=None)
 _copies: ContextVar[bool] = ContextVar("_copies", default=False)
+_preferred: ContextVar[Path | None] = ContextVar("_preferred", default=None)
 
 
 @contextmanager
@@ -56,6 +58,16 @@ def copies_allowed() -> Iterator[None]:
         yield
     finally:
         _copies.reset(token)
+
+
+@contextmanager
+def copies_preferred(run: Path) -> Iterator[None]:
+    """Read the copies of files in the run folder `run` in place of the files themselves, in the context."""
+    token = _preferred.set(run)
+    try:
+        yield
+    finally:
+        _preferred.reset(token)
 
 
 @contextmanager
@@ -123,6 +135,9 @@ def _named(top: str, modules: list[Module]) -> str:
 
 def _found(where: str, folder: Path) -> Path | None:
     """Return the file that a scenario calls `where`, or its copy in a run folder; None if there is neither."""
+    run = _preferred.get()
+    if run is not None and (copy := _copy(where, run)) is not None:
+        return copy
     path = folder / where
     return path if path.exists() else _copy(where, folder)
 

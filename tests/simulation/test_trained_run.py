@@ -256,6 +256,20 @@ def test_code_that_makes_another_module_now_is_refused(tmp_path):
         assert load_file(file).keys() == written(name).state_dict().keys()
 
 
+def test_copies_of_code_are_executed_only_where_asked_for_and_other_paths_stay(played, tmp_path, monkeypatch):
+    """A scenario whose weights lie beside it; then a folder whose scenario would lie in itself, with the copies."""
+    assert main(["export", str(played(torch_model("LoRA")).folder), "--out", str(tmp_path / "first.pt")]) == 0
+    said = scenario(tmp_path, torch_model("LoRA", weights="first.pt"), "server.rounds=1")
+    folder = run(said, tmp_path / "run", fleet="local", report=False).folder
+    (tmp_path / "nets.py").write_text(NETS.replace("class LoRA", "class Other"))
+    assert main(["export", str(folder), "--out", str(tmp_path / "second.pt"), "--run-code"]) == 0
+    for checkpoint in folder.glob("checkpoint/round-*"):
+        shutil.rmtree(checkpoint)
+    monkeypatch.chdir(folder)
+    with pytest.raises(RunFolderError, match="its code lies in the run folder itself"):
+        load_run(folder).state_dict()
+
+
 @pytest.mark.parametrize("name", OWN)
 def test_a_run_starts_from_what_another_one_has_trained(played, tmp_path, name):
     """From its folder, from a file in it, or from what `export` writes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -16,7 +17,7 @@ from fedactors import bits, registry
 from fedactors.errors import RunFolderError, ScenarioError, naming
 from fedactors.models.layers import Model
 from fedactors.models.personal import personal_positions
-from fedactors.own_code.user_code import may_use_copies
+from fedactors.own_code.user_code import CODE, copies_preferred, may_use_copies
 from fedactors.own_code.user_errors import user_errors
 from fedactors.report.notebook import RunPlots
 from fedactors.run_files.best_model import BEST
@@ -131,11 +132,18 @@ class RecordedRun(TrainedRun):
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The scenario, every default shown. Raises UsageError if it cannot be read, or code that it names is gone."""
+        """The scenario, every default shown.
+
+        Raises UsageError if it cannot be read, code that it names is gone, or is in the run folder alone and not to be
+        executed.
+        """
         saved = checkpoints(self.folder)
         folder = Path(header_of(saved[0]).folder) if saved else scenario_folder(self.folder)
-        folder = self.folder if may_use_copies() else folder
-        return validate(scenario_data(self.folder), str(self.folder / SCENARIO), folder=folder)
+        inside = folder.resolve().is_relative_to(self.folder.resolve())
+        if inside and (self.folder / CODE).exists() and not may_use_copies():
+            raise problem(self.folder / SCENARIO, "its code lies in the run folder itself", "`export --run-code`")
+        with copies_preferred(self.folder) if may_use_copies() else nullcontext():
+            return validate(scenario_data(self.folder), str(self.folder / SCENARIO), folder=folder)
 
     @cached_property
     def state(self) -> State:
