@@ -19,19 +19,16 @@ from fedactors.errors import ScenarioError
 
 @contextmanager
 def undrawn(who: str, accepted: str) -> Iterator[None]:
-    """Raise ScenarioError, which says `who` did it and what is `accepted`, if such a generator moves in the context.
-
-    Those of torch are looked at if torch was imported before.
-    """
-    before = _states()
+    """Raise ScenarioError, which says `who` did it and what is `accepted`, if such a generator moves in the context."""
+    before = generator_states()
     yield
-    after = _states()
+    after = generator_states()
     if moved := [name for name, state in before.items() if after[name] != state]:
         raise ScenarioError(f"{who}: draws random numbers from {' and '.join(moved)} (accepted: {accepted})")
 
 
-def _states() -> dict[str, Any]:
-    """Return the state of each generator, by the name of its module."""
+def generator_states() -> dict[str, Any]:
+    """Return the state of each generator, by the name of its module; torch's if it was imported before."""
     legacy = np.random.get_state(legacy=False)  # noqa: NPY002 (it is what is looked at)
     numbers = legacy["state"]
     places = (numbers["pos"], legacy["has_gauss"], legacy["gauss"])

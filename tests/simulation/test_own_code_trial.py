@@ -8,10 +8,10 @@ from torch.nn import functional
 
 from fedactors.errors import DataError
 from fedactors.simulation.checks.check import check
-from fedactors.simulation.checks.repeated_calls import Tried, refuse_pairs
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.runner import load
 from fedactors.simulation.trials.own_code_trial import try_own_code
+from fedactors.simulation.trials.repeated_calls import Tried, refuse_pairs
 from tests.data.user.scenes import scene
 
 CODE = """

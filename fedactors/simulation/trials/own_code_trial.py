@@ -31,8 +31,8 @@ from fedactors.models.losses import outputs_of, scores
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, initial, views
 from fedactors.own_code.user_code import telling
-from fedactors.simulation.checks.repeated_calls import Tried, held_by, refuse_memory, refuse_pairs
 from fedactors.simulation.prepared import Prepared
+from fedactors.simulation.trials.repeated_calls import Tried, held_by, refuse_memory, refuse_pairs
 from fedactors.workload import Workload
 
 _FEW = 8  # samples

@@ -5,16 +5,15 @@ All clients that a process trains share one loss, so what it kept or drew would 
 
 from __future__ import annotations
 
-import random
 import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fedactors.errors import DataError
+from fedactors.own_code.global_draws import generator_states
 from fedactors.own_code.held_values import content, first_difference, globals_of, held_by_module
 
 _ACCEPTED = "accepted: a function of outputs and labels alone"
@@ -94,9 +93,5 @@ def _equal(one: Tensor, other: Tensor) -> bool:
 
 
 def _generators() -> dict[str, object]:
-    """Return the states of the generators that all code in a process shares."""
-    return {
-        "torch's random numbers": content(torch.get_rng_state()),
-        "Python's random numbers": random.getstate(),
-        "NumPy's random numbers": content(np.random.get_state()),  # noqa: NPY002 - of the user's code
-    }
+    """Return the states of the generators that all code in a process shares, as messages call them."""
+    return {f"{name}'s random numbers": state for name, state in generator_states().items()}
