@@ -22,6 +22,7 @@ from fedactors.models.loss_description import LossDescription
 Shape = tuple[int, ...]
 Padding = Literal["same", "valid"]
 Precision = Literal["fp32", "tf32", "bf16"]  # of products and convolutions in training; see `precision`
+Start = Literal["uniform", "glorot", "zeros"]  # what first values are drawn from; see `network.initial`
 Loss = Literal["cross_entropy", "binary", "squared", "hinge", "spreadout"]  # see `losses`
 REGULARISERS: frozenset[Loss | LossDescription] = frozenset({"spreadout"})  # functions of the model alone, of no sample
 
@@ -188,7 +189,7 @@ class Model:
     name: str
     input_shape: Shape
     layers: tuple[Layer, ...]
-    zeros: bool = False  # start from zero instead of from random weights
+    start: Start = "uniform"
     loss: Loss | LossDescription = "cross_entropy"  # minimised by training
     precision: Precision = "fp32"  # of training; a model is always evaluated in float32
     origin: Layer | None = None  # the module of the user whose chain of layers this is, and whose first values it has
@@ -281,7 +282,7 @@ def dense(outputs: int) -> Maker:
 
 
 def stack(
-    name: str, input_shape: Shape, *makers: Maker | Layer, zeros: bool = False, loss: Loss = "cross_entropy"
+    name: str, input_shape: Shape, *makers: Maker | Layer, start: Start = "uniform", loss: Loss = "cross_entropy"
 ) -> Model:
     """Return the model of these layers, each made to fit what the one before it gives.
 
@@ -295,4 +296,4 @@ def stack(
         if layer.problem(shape):
             break  # which the model reports, with the layer's place
         shape = layer.output(shape)
-    return Model(name, input_shape, tuple(layers), zeros, loss)
+    return Model(name, input_shape, tuple(layers), start, loss)

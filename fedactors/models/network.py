@@ -151,18 +151,32 @@ def views(model: Model, flat: Tensor) -> list[Tensor]:
 def initial(model: Model, seed: int) -> NDArray[np.float32]:
     """Return the initial parameters `(parameters,)` of a run with this `seed`.
 
-    Weights and biases are uniform on (-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for these layers, those of
-    a normalisation 1 and 0; a model that starts from zeros is all zero.
+    By `model.start`, weights and biases are uniform on (-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default for these
+    layers; or weights are uniform between -/+ sqrt(6 / (fan_in + fan_out)) and biases zero (Glorot and Bengio 2010,
+    equation 16), as Keras has it by default; or all is zero. Scales of a normalisation are 1, its shifts 0.
     """
-    if model.zeros:
+    if model.start == "zeros":
         return np.zeros(model.parameters, dtype=np.float32)
     module = model.origin or next((layer for layer in model.layers if isinstance(layer, ModuleLayer)), None)
     if isinstance(module, ModuleLayer):
         return torch_modules.initial(module, seed)
     draws = stream(seed, Purpose.INIT)
-    return np.concatenate([_first(spec, draws) for spec in model.tensors]).astype(np.float32)
+    first = _glorot if model.start == "glorot" else _uniform
+    return np.concatenate([_first(spec, draws, first(spec)) for spec in model.tensors]).astype(np.float32)
 
 
-def _first(spec: TensorSpec, draws: np.random.Generator) -> NDArray[np.float64]:
-    size, bound = prod(spec.shape), 1 / sqrt(spec.fan_in)
+def _first(spec: TensorSpec, draws: np.random.Generator, bound: float) -> NDArray[np.float64]:
+    size = prod(spec.shape)
     return draws.uniform(-bound, bound, size) if spec.fill is None else np.full(size, spec.fill)
+
+
+def _uniform(spec: TensorSpec) -> float:
+    return 1 / sqrt(spec.fan_in)
+
+
+def _glorot(spec: TensorSpec) -> float:
+    """Return the largest first value of a weight `(outputs, inputs, ...)`; 0 of a bias `(outputs,)`."""
+    if len(spec.shape) == 1:
+        return 0.0
+    outputs, inputs, *kernel = spec.shape
+    return sqrt(6 / ((inputs + outputs) * prod(kernel)))

@@ -12,6 +12,7 @@ from math import prod
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
+from typing_extensions import override  # comes with pydantic and torch
 
 from fedactors.models.layers import (
     Dropout,
@@ -22,6 +23,7 @@ from fedactors.models.layers import (
     Pool,
     Relu,
     Shape,
+    Start,
     conv,
     dense,
     stack,
@@ -37,16 +39,23 @@ _POOL = Pool(2)
 _FLATTEN = Flatten()
 
 
+class _Drawn(Options):
+    """A model whose first values are random."""
+
+    init: Literal["uniform", "glorot"] = "uniform"
+    """First values: uniform, as PyTorch has them by default, or by Glorot and Bengio (2010), as Keras has them."""
+
+
 class Logistic(Options):
     """Softmax regression: one dense layer (Ruan et al., SYNTHETIC)."""
 
     name: Literal["logistic"] = "logistic"
-    init: Literal["zeros", "uniform"] = "zeros"
-    """Start from zero, as the papers do, or from uniform random weights."""
+    init: Start = "zeros"
+    """First values: zero, as the papers have it, or random ones as of the other models."""
 
     def build(self, input_shape: Shape, classes: int) -> Model:
         """Return the model for samples of `input_shape`. Raises DataError if they do not fit."""
-        return stack(self.name, input_shape, _FLATTEN, dense(classes), zeros=self.init == "zeros")
+        return stack(self.name, input_shape, _FLATTEN, dense(classes), start=self.init)
 
 
 class LeastSquares(Options):
@@ -56,10 +65,10 @@ class LeastSquares(Options):
 
     def build(self, input_shape: Shape, classes: int) -> Model:
         """Return the model for samples of `input_shape`. Raises DataError if they do not fit."""
-        return stack(self.name, input_shape, _FLATTEN, dense(classes), zeros=True, loss="squared")
+        return stack(self.name, input_shape, _FLATTEN, dense(classes), start="zeros", loss="squared")
 
 
-class Mlp(Options):
+class Mlp(_Drawn):
     """Dense layers with ReLU between them."""
 
     name: Literal["mlp"] = "mlp"
@@ -70,20 +79,20 @@ class Mlp(Options):
 
     def build(self, input_shape: Shape, classes: int) -> Model:
         """Return the model for samples of `input_shape`. Raises DataError if they do not fit."""
-        return _perceptron(self.name, input_shape, self.hidden, self.dropout, classes)
+        return _perceptron(self.name, input_shape, self.hidden, self.dropout, classes, self.init)
 
 
-class TwoNN(Options):
+class TwoNN(_Drawn):
     """The 2NN of McMahan et al. (2017): two hidden layers of 200 with ReLU; 199,210 parameters on MNIST."""
 
     name: Literal["2nn", "mcmahan_2nn"] = "2nn"
 
     def build(self, input_shape: Shape, classes: int) -> Model:
         """Return the model for samples of `input_shape`. Raises DataError if they do not fit."""
-        return _perceptron(self.name, input_shape, (200, 200), 0.0, classes)
+        return _perceptron(self.name, input_shape, (200, 200), 0.0, classes, self.init)
 
 
-class LambMlp(Options):
+class LambMlp(_Drawn):
     """Multilayer perceptron of the Fed-LAMB paper on MNIST: 784-200 ReLU dropout-10."""
 
     name: Literal["lamb_mlp"] = "lamb_mlp"
@@ -92,7 +101,7 @@ class LambMlp(Options):
 
     def build(self, input_shape: Shape, classes: int) -> Model:
         """Return the model for samples of `input_shape`. Raises DataError if they do not fit."""
-        return _perceptron(self.name, input_shape, (200,), self.dropout, classes)
+        return _perceptron(self.name, input_shape, (200,), self.dropout, classes, self.init)
 
 
 class _Images(Options):
@@ -102,14 +111,28 @@ class _Images(Options):
 
     def build(self, input_shape: Shape, classes: int) -> Model:
         """Return the model for images of `input_shape`. Raises DataError if they do not fit."""
-        return stack(self.name, input_shape, *self._features(), dense(classes))
+        return stack(self.name, input_shape, *self._features(), dense(classes), start=self._start)
+
+    @property
+    def _start(self) -> Start:
+        """What the first values are drawn from."""
+        return "uniform"
 
     def _features(self) -> tuple[Maker | Layer, ...]:
         """Everything before the last dense layer."""
         raise NotImplementedError
 
 
-class FslEmnist(_Images):
+class _DrawnImages(_Drawn, _Images):
+    """One that may begin as PyTorch's or as Keras's layers do."""
+
+    @property
+    @override
+    def _start(self) -> Start:
+        return self.init
+
+
+class FslEmnist(_DrawnImages):
     """Federated and server learning, journal version, Table II (EMNIST, 1 x 28 x 28).
 
     Only "same" in the first and "valid" in the second convolution give the parameter counts of the table.
@@ -122,7 +145,7 @@ class FslEmnist(_Images):
         return *convolutions, _FLATTEN, dense(128), _RELU, Dropout(0.5)
 
 
-class FslCifar(_Images):
+class FslCifar(_DrawnImages):
     """Federated and server learning, journal version, Table III (CIFAR-10, 3 x 32 x 32).
 
     The table prints (13, 13, 64) behind the first pooling; its own parameter counts need (16, 16, 32).
@@ -135,7 +158,7 @@ class FslCifar(_Images):
         return *convolutions, _FLATTEN, dense(128), _RELU, Dropout(0.5)
 
 
-class McmahanCnn(_Images):
+class McmahanCnn(_DrawnImages):
     """The CNN of McMahan et al. (2017): 1,663,370 parameters on MNIST."""
 
     name: Literal["mcmahan_cnn"] = "mcmahan_cnn"
@@ -145,7 +168,7 @@ class McmahanCnn(_Images):
         return *convolutions, _FLATTEN, dense(512), _RELU
 
 
-class LambCnn(_Images):
+class LambCnn(_DrawnImages):
     """The CNN of the Fed-LAMB paper on MNIST: the classic PyTorch example, with element-wise dropout."""
 
     name: Literal["lamb_cnn"] = "lamb_cnn"
@@ -158,7 +181,7 @@ class LambCnn(_Images):
         return *first, *second, _FLATTEN, dense(50), _RELU
 
 
-class LambCifarCnn(_Images):
+class LambCifarCnn(_DrawnImages):
     """A CNN for the Fed-LAMB paper on CIFAR-10; the paper prints no layers, these are our choice."""
 
     name: Literal["lamb_cifar_cnn"] = "lamb_cifar_cnn"
@@ -205,8 +228,10 @@ class ResNet9(_Images):
         return *first, *second, Pool(4), _FLATTEN
 
 
-def _perceptron(name: str, input_shape: Shape, hidden: tuple[int, ...], dropout: float, classes: int) -> Model:
+def _perceptron(
+    name: str, input_shape: Shape, hidden: tuple[int, ...], dropout: float, classes: int, start: Start
+) -> Model:
     makers: list[Maker | Layer] = [_FLATTEN]
     for width in hidden:
         makers += [dense(width), _RELU, *([Dropout(dropout)] if dropout else [])]
-    return stack(name, input_shape, *makers, dense(classes))
+    return stack(name, input_shape, *makers, dense(classes), start=start)

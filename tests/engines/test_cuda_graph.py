@@ -62,7 +62,7 @@ def with_steps(record, training_task, data):
 
 
 def starts_of(model):
-    return [{"x": initial(replace(model, zeros=False), seed)} for seed in (1, 2)]
+    return [{"x": initial(replace(model, start="uniform"), seed)} for seed in (1, 2)]
 
 
 @pytest.mark.parametrize("algorithm", [FedAvg(), Pulled(), Half()], ids=lambda a: type(a).__name__)

@@ -55,7 +55,7 @@ def kept_by(folder):
 
 def regression(algorithm, positions, workers=2):
     """Return a trainer of y = w x + b (squared loss against unit vectors) with one sample at each of two clients."""
-    model = stack("line", (1,), dense(1), zeros=True, loss="squared")
+    model = stack("line", (1,), dense(1), start="zeros", loss="squared")
     works = tuple(workload(1, 1, epochs=2, steps=None) for _ in range(workers))
     x = np.array([[1.0], [2.0]], np.float32)
     y = np.zeros(2, np.int64)
@@ -76,7 +76,7 @@ def gradient(w, b, x):
     """Return the gradient of the model's loss at sample x with target 1, by torch itself."""
     from fedactors.models.losses import mean_loss
 
-    model = stack("line", (1,), dense(1), zeros=True, loss="squared")
+    model = stack("line", (1,), dense(1), start="zeros", loss="squared")
     tensors = [torch.tensor([[w]], requires_grad=True), torch.tensor([b], requires_grad=True)]
     loss = mean_loss(model, tensors, torch.tensor([[x]]), torch.zeros(1, dtype=torch.int64), None, 0)
     return [float(found) for found in torch.autograd.grad(loss, tensors)]

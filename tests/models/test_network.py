@@ -212,3 +212,24 @@ def test_maxima_before_a_relu_give_the_bits_of_the_order_in_the_model():
         *(torch.autograd.grad(out.square().sum(), tensors) for out in (found, expected)), strict=True
     ):
         assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("build", [FslCifar, FslEmnist, McmahanCnn, LambCnn, TwoNN, LambMlp])
+def test_glorot_draws_weights_as_keras_does_and_no_biases(build):
+    model = build(init="glorot").build(CIFAR if build is FslCifar else MNIST, 10)
+    for spec, value in zip(model.tensors, views(model, torch.from_numpy(initial(model, 3))), strict=True):
+        if value.ndim == 1:
+            assert not value.any(), spec.name
+            continue
+        kernel = value[0, 0].numel()
+        deviation = nn.init.xavier_uniform_(torch.empty_like(value), generator=torch.Generator().manual_seed(1)).std()
+        bound = (6 / (kernel * (value.shape[0] + value.shape[1]))) ** 0.5
+        assert value.abs().max() <= bound
+        assert value.std() == pytest.approx(float(deviation), rel=0.1), spec.name
+
+
+def test_glorot_is_another_draw_and_uniform_the_default():
+    first, glorot = (initial(Mlp(hidden=(7,), init=init).build((3,), 2), 1) for init in ("uniform", "glorot"))
+    assert np.array_equal(first, initial(Mlp(hidden=(7,)).build((3,), 2), 1))
+    assert not np.array_equal(first, glorot)
+    assert not np.array_equal(glorot, initial(Mlp(hidden=(7,), init="glorot").build((3,), 2), 2))
