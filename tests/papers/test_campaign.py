@@ -267,6 +267,13 @@ def test_mistakes_in_a_campaign_file_are_named(text, said, tmp_path):
     assert str(path) in str(error.value)
 
 
+def test_labels_that_are_numbers_are_left_out_as_they_are_written(tmp_path):
+    path = tmp_path / "papers.yaml"
+    path.write_text("full: [{name: flexible-table3, without: {T: [1, 2, 4]}}]")
+    (entry,) = campaign_file.load(path, SCENARIOS, reduced=False).entries
+    assert {cell.at("T") for cell in entry.experiment.cells()} == {3, 5, 6, 7, 8}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

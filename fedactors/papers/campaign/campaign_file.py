@@ -26,7 +26,7 @@ class ListedExperiment(Options):
     """In place of the experiment's own."""
     set: list[str] = Field(default=[])
     """Overrides `key.path=value` of all runs; `note` says why."""
-    without: dict[str, list[str | float]] = Field(default={})
+    without: dict[str, list[str | int | float]] = Field(default={})
     """Labels of axes that are left out, such as rows whose data are not at hand."""
     note: str = ""
     """How it differs from the paper's; shown beside its verdicts."""
@@ -137,7 +137,7 @@ def _entry(listed: ListedExperiment, reduced: bool, where: str) -> CampaignEntry
     return CampaignEntry(listed.name, reduced, experiment, tuple(listed.set), listed.note)
 
 
-def _without(grids: Sequence[Axes], left_out: Mapping[str, Sequence[str | float]], where: str) -> list[Axes]:
+def _without(grids: Sequence[Axes], left_out: Mapping[str, Sequence[str | int | float]], where: str) -> list[Axes]:
     """Return the grids without some labels. Raises ScenarioError if an axis or label does not exist."""
     gone = {axis: {str(label) for label in labels} for axis, labels in left_out.items()}
     for axis, labels in gone.items():
