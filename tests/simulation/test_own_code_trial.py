@@ -194,6 +194,27 @@ def test_a_client_whose_last_batch_is_one_sample_is_found_before_the_run(tmp_pat
         try_own_code(prepared, *load(prepared)[:3])
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "samples", "said"),
+    [
+        ({"name": "mixed-1w", "central_batch": 1}, 12, "batches of 1 leave one"),
+        ({"name": "mixed-et", "central_batch": 1}, 12, "batches of 1 leave one"),
+        ({"name": "mixed-et", "central_batch": 4}, 13, ""),
+        ({"name": "fsl", "server_batch": 4}, 13, "13 samples, of which batches of 4 leave one"),
+        ({"name": "fsl", "server_batch": 4}, 12, ""),
+    ],
+)
+def test_a_server_whose_last_batch_is_one_sample_is_found_before_the_run(tmp_path, algorithm, samples, said):
+    (tmp_path / "own.py").write_text(NETS)
+    dataset = {"name": "torch", "factory": "own.py:data", "arguments": {"samples": 40}}
+    model = {"name": "torch", "factory": "own.py:Normed"}
+    own = {"name": "iid", "samples": samples}
+    task = {"dataset": dataset, "model": model, "partition": "iid"}
+    prepared = prepare(scene(tmp_path, task, count=1, algorithm=algorithm, data=own))
+    with pytest.raises(DataError, match=f"the server has .*{said}") if said else nullcontext():
+        try_own_code(prepared, *load(prepared)[:3])
+
+
 MATCHED = {
     "by column": lambda o, y: (o[:, 0] - y).square().mean(),
     "by view": lambda o, y: (o - y.view_as(o)).abs().sum(),

@@ -7,6 +7,7 @@ evaluated on test samples of their own, also of those of one client.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 
@@ -24,7 +25,7 @@ from fedactors.learning.metrics import kind_of, measured
 from fedactors.learning.training_task import TrainingData, TrainingTask
 from fedactors.metric_names import MetricSpec
 from fedactors.models import loss_terms
-from fedactors.models.layers import Model
+from fedactors.models.layers import REGULARISERS, Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.loss_terms import returned
 from fedactors.models.losses import outputs_of, scores
@@ -89,10 +90,9 @@ def _try_step(model: Model, samples: TrainingData, seed: int) -> None:
 
 
 def _try_one_sample(task: TrainingTask, samples: TrainingData) -> None:
-    """Raise DataError if a client has a batch of one sample, and a module does not train on it, as under BatchNorm."""
-    works = enumerate(task.workloads)
-    found = next(((client, work) for client, work in works if _has_batch_of_one(work)), None)
+    """Raise DataError if there is a batch of one sample, and a module does not train on it, as under BatchNorm."""
     module = next((layer for layer in task.model.layers if isinstance(layer, ModuleLayer)), None)
+    found = next(_batches_of_one(task), None)
     if found is None or module is None:
         return
     x, _ = _batch(*samples.few(1))
@@ -103,12 +103,23 @@ def _try_one_sample(task: TrainingTask, samples: TrainingData) -> None:
     except Exception as error:
         said = f"raises {type(error).__name__}: {' '.join(str(error).split())[:150]}"
     if said:
-        client, work = found
+        who, work, accepted = found
         raise DataError(
-            f"{module.maker}: client {client} has {work.held:,} samples, of which batches of {work.batch:,} leave one,"
-            f" and for one sample forward in training mode {said} (accepted: another server.local.batch,"
-            " server.local.drop_last: true, or GroupNorm in place of BatchNorm)"
+            f"{module.maker}: {who} has {work.held:,} samples, of which batches of {work.batch:,} leave one, and for one"
+            f" sample forward in training mode {said} (accepted: {accepted}, or GroupNorm in place of BatchNorm)"
         )
+
+
+def _batches_of_one(task: TrainingTask) -> Iterator[tuple[str, Workload, str]]:
+    """Yield who has a batch of one sample at times, the work that it is of, and what else is accepted."""
+    for client, work in enumerate(task.workloads):
+        if _has_batch_of_one(work):
+            yield f"client {client}", work, "another server.local.batch, server.local.drop_last: true"
+    if task.algorithm.central_loss not in REGULARISERS:
+        central = task.algorithm.central_work(task.setting)
+        sent = task.algorithm.centre == "at clients"  # which are sent full batches alone
+        if central.wanted and (central.batch == 1 if sent else _has_batch_of_one(central)):
+            yield "the server", central, "another size of its batches or of its data"
 
 
 def _has_batch_of_one(work: Workload) -> bool:
