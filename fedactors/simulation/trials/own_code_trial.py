@@ -105,8 +105,8 @@ def _try_one_sample(task: TrainingTask, samples: TrainingData) -> None:
     if said:
         who, work, accepted = found
         raise DataError(
-            f"{module.maker}: {who} has {work.held:,} samples, of which batches of {work.batch:,} leave one, and for one"
-            f" sample forward in training mode {said} (accepted: {accepted}, or GroupNorm in place of BatchNorm)"
+            f"{module.maker}: {who} has {work.held:,} samples, of which batches of {work.batch:,} leave one, and for"
+            f" one sample forward in training mode {said} (accepted: {accepted}, or GroupNorm in place of BatchNorm)"
         )
 
 
