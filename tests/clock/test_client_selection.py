@@ -86,6 +86,20 @@ def test_a_choice_of_others_than_the_candidates_is_refused(found, said):
         choice_of(Odd(found), TEN[::2], 3, 2, lot(0))
 
 
+class Shuffling(UniformSelector):
+    """A selection of the user's that shuffles the candidates where they are."""
+
+    def choose(self, candidates, count, version, random):
+        random.shuffle(candidates)
+        return candidates[:count]
+
+
+def test_candidates_may_be_shuffled():
+    chosen = choice_of(Shuffling(), TEN, 9, 1, lot(0))
+    assert len(set(chosen.tolist())) == 9
+    assert TEN.tolist() == list(range(10))
+
+
 def test_odds_follow_samples():
     """With n = 1..10 and one draw, client k comes up in k/55 of 4,000 rounds, give or take four standard errors."""
     times = np.bincount(drawn(SampleSelection().start(CLIENTS), 1, 4_000), minlength=10)

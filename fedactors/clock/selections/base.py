@@ -110,8 +110,9 @@ def choice_of(selector: Selector, candidates: Int64, count: int, version: int, r
     Raises ScenarioError, with the file of its class, if that is not 1 to `count` different ones of `candidates`, or if
     a class of the user's draws its first choice by a generator that all of the process shares.
     """
+    given = candidates.copy() if is_own(selector) else candidates  # which may be shuffled where it is
     with _watched(selector, "choose") if version == 0 else nullcontext():
-        found = selector.choose(candidates, count, version, random)
+        found = selector.choose(given, count, version, random)
     chosen = np.asarray(found)
     if chosen.ndim == 1 and not len(chosen):
         raise _refused(selector, version, "nobody", count)
