@@ -100,7 +100,7 @@ def _experiment(options: argparse.Namespace) -> int:
 
     out = Path(options.out or "runs/reproduce")
     table = grid.play(experiment, options.scenarios, out, options.jobs, tell, options.set)
-    claims = experiment.claims(table)
+    claims = experiment.judged(table)
     said = (
         results_text.data(experiment, table, claims) if options.json else results_text.lines(experiment, table, claims)
     )

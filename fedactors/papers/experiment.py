@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fedactors.papers.figures import Figure
+from fedactors.papers.figures import LEFT_OUT, Figure
 from fedactors.papers.verdicts import Claim, Floor
 from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, crossed
 from fedactors.study.study_cells import Label as Label
@@ -89,24 +89,31 @@ class ResultTable:
 
     rows: Sequence[tuple[Mapping[str, Label], Measures]]
     floors: Sequence[Floor] = ()  # the first that is meant for a run counts
+    left_out: Collection[tuple[str, Label]] = ()  # axes and labels that were not run
 
     def runs(self, **labels: Label) -> list[Measures]:
-        """Return every run at `labels`. Raises KeyError if there is none."""
+        """Return every run at `labels`, none where a label was left out. Raises KeyError if there is none elsewhere."""
         found = [measures for at, measures in self.rows if all(at.get(axis) == label for axis, label in labels.items())]
-        if not found:
+        if not found and not self._without(labels):
             raise KeyError(f"no run at {labels}")
         return found
+
+    def _without(self, labels: Mapping[str, Label]) -> bool:
+        return any(item in self.left_out for item in labels.items())
 
     def mean(self, measure: str, **labels: Label) -> Figure:
         """Return a measure at `labels`, of each run (repeat). Raises KeyError if there is no such run or measure."""
         return self.figure(lambda run: run.figure(measure), **labels)
 
     def figure(self, value: Callable[[Measures], float | None], **labels: Label) -> Figure:
-        """Return what `value` finds of each run at `labels`. Raises KeyError if there is none."""
-        return Figure(tuple(value(run) for run in self.runs(**labels)), self.faults(**labels))
+        """Return what `value` finds of each run at `labels`: None if they were left out. Raises KeyError as `runs`."""
+        values = tuple(value(run) for run in self.runs(**labels))
+        return Figure(values or (None,), self.faults(**labels))
 
     def faults(self, **labels: Label) -> tuple[str, ...]:
-        """Return why runs at `labels` did not learn, one sentence each."""
+        """Return why runs at `labels` did not learn, one sentence each; `LEFT_OUT` alone if they were left out."""
+        if self._without(labels):
+            return (LEFT_OUT,)
         found = []
         for at, run in self.rows:
             if all(at.get(axis) == label for axis, label in labels.items()) and (why := self._fault(at, run)):
@@ -138,6 +145,15 @@ class Experiment:
     best_by: str = "last5"  # the measure that chooses among the labels
     floors: Sequence[Floor] = ()  # what models must have reached to be compared
     reads_runs: bool = False  # its claims look into the folders of runs
+    left_out: Collection[tuple[str, Label]] = ()  # axes and labels that the paper has and the grids do not
+
+    def table(self, rows: Sequence[tuple[Mapping[str, Label], Measures]]) -> ResultTable:
+        """Return the table of results at these labels."""
+        return ResultTable(rows, self.floors, self.left_out)
+
+    def judged(self, table: ResultTable) -> list[Claim]:
+        """Return the claims with what the table says of them, but for those that look at what was left out."""
+        return [claim for claim in self.claims(table) if LEFT_OUT not in claim.ours]
 
     def cells(self, seeds: Sequence[int] | None = None) -> Iterator[StudyCell]:
         """Yield every run, none twice; of all seeds unless some are named."""

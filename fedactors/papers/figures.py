@@ -10,6 +10,9 @@ from statistics import fmean
 
 Number = int | float
 
+LEFT_OUT = "left out of the experiment"
+"""The fault of what was not run because the experiment is played without it; where it is, no other counts."""
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -77,8 +80,9 @@ def lowest(figures: Iterable[Figure]) -> Figure:
 
 
 def faults_of(figures: Iterable[Figure]) -> tuple[str, ...]:
-    """Return the faults of all, each once."""
-    return tuple(dict.fromkeys(fault for one in figures for fault in one.faults))
+    """Return the faults of all, each once; only that something was left out, if it was."""
+    found = dict.fromkeys(fault for one in figures for fault in one.faults)
+    return (LEFT_OUT,) if LEFT_OUT in found else tuple(found)
 
 
 def _with_faults(one: Figure, all_: Sequence[Figure]) -> Figure:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from fedactors.papers import fsl_conference_claims as conference
 from fedactors.papers import fsl_full_claims as full
 from fedactors.papers.claims import less, more, printed, reported
 from fedactors.papers.experiment import Axes, Experiment, ResultTable
 from fedactors.papers.fsl_axes import Axis, algorithms, classes, cohorts, own, rates, weighted
-from fedactors.papers.fsl_conference import fig3, methods, passes
+from fedactors.papers.fsl_conference import methods, passes
 from fedactors.papers.fsl_journal_claims import acc
 from fedactors.papers.verdicts import Claim, Floor
 
@@ -65,10 +66,10 @@ def table1(table: ResultTable) -> list[Claim]:
 
 
 _THREE = algorithms("FL", "DS", "FSL")
-_GAMMAS = {  # the first is N n_0 / n, with which FSL has the objective of DS
-    "cifar": (0.1, 0.5, 1.0, 1.5, 2.0),
-    "emnist": (0.09375, 0.5, 1.0, 1.5, 2.0),
-}
+_LABELS = {"cifar": 10, "emnist": 45}
+_OWN = {"cifar": (100, 200, 500), "emnist": (90, 225, 450)}  # n_0
+_SHARED = {"cifar": (500, 0.1), "emnist": (225, 0.09375)}  # n_0, and N n_0 / n: so weighted, FSL has DS's objective
+_GAMMAS = {data: (shared, 0.5, 1.0, 1.5, 2.0) for data, (_, shared) in _SHARED.items()}
 _COLUMNS = ("accuracy", "t90", "t50", "sd20", "wall")
 _LEARNT = {"cifar": (Floor(0.2),), "emnist": (Floor(0.2),)}  # chance is a tenth, and one of 45
 
@@ -92,7 +93,7 @@ def _journal_grids(data: str) -> dict[int, tuple[str, Sequence[Axes]]]:
     few = classes(1, 2, 5)
     gammas = _GAMMAS[data]
     unlike: Axis = {"FL": (*_THREE["FL"], "server.pretraining=null"), "DS": _THREE["DS"], "FSL": _THREE["FSL"]}
-    sizes, pair = ((100, 200, 500), (2, 4)) if data == "cifar" else ((90, 225, 450), (5, 5))
+    sizes, pair = _OWN[data], (2, 4) if data == "cifar" else (5, 5)
     syn: Axis = {"FSLsyn": ("server.algorithm=fsl", _STL.format(56) if data == "cifar" else "server.data=glyphs")}
     state = {**algorithms("FSL", "SCAFFOLD", "FedDyn"), **syn}
     at = {"C": classes(pair[0]), "S": cohorts(pair[1])}
@@ -132,14 +133,15 @@ def _journal_grids(data: str) -> dict[int, tuple[str, Sequence[Axes]]]:
 def _journal(data: str) -> dict[str, Experiment]:
     """Return the journal's figures 1, 2 and 5 to 9 on one data set."""
     name = "CIFAR-10" if data == "cifar" else "EMNIST"
+    all_labels = _LABELS[data]
     claims = {
-        1: full.fig1,
-        2: full.fig2(smaller_is_better=data == "cifar"),
+        1: full.fig1(all_labels, _SHARED[data][1]),
+        2: full.fig2(data == "cifar", *_SHARED[data]),
         5: full.fig5_cifar if data == "cifar" else full.fig5_emnist,
-        6: full.ordered,
+        6: full.fig6(all_labels),
         7: full.fig7,
         8: full.fig8,
-        9: full.fig9,
+        9: full.fig9(all_labels, *_OWN[data][:2]),
     }
     return {
         f"fsl-fig{number}-{data}": Experiment(
@@ -172,7 +174,7 @@ def _conference() -> dict[str, Experiment]:
                 *({name: axis} for name, axis in e_s.items()),
             ],
             seeds,
-            full.conference_fig1,
+            conference.fig1,
         ),
         "fsl-conf-fig2": _full(
             "FSL conference, figure 2, EMNIST: n_0",
@@ -182,34 +184,42 @@ def _conference() -> dict[str, Experiment]:
                 {"n0": own(94, 235, 376, 517), "algorithm": methods(0.03, "DS", "FSL", "DSL")},
             ],
             seeds,
-            full.conference_fig2,
+            conference.fig2,
         ),
         "fsl-conf-fig3a": _full(
-            "FSL conference, figure 3, CIFAR-10, N = 10", "conf-fig3a", [{"algorithm": four}], seeds, fig3
+            "FSL conference, figure 3, CIFAR-10, N = 10",
+            "conf-fig3a",
+            [{"algorithm": four}],
+            seeds,
+            conference.fig3,
         ),
         "fsl-conf-fig3b": _full(
-            "FSL conference, figure 3, CIFAR-10, N = 100", "conf-fig3b", [{"algorithm": four}], seeds, fig3
+            "FSL conference, figure 3, CIFAR-10, N = 100",
+            "conf-fig3b",
+            [{"algorithm": four}],
+            seeds,
+            conference.fig3,
         ),
         "fsl-conf-fig4": _full(
             "FSL conference, figure 4, CIFAR-10: labels per client",
             "conf-fig4",
             [{"C": classes(1, 2, 5), "algorithm": unlike}],
             seeds,
-            full.conference_fig4,
+            conference.fig4,
         ),
         "fsl-conf-fig5": _full(
             "FSL conference, figure 5, CIFAR-10: n_0",
             "conf-fig5",
             [{"n0": own(200, 400, 600, 800, 1000), "algorithm": learning}],
             seeds,
-            full.conference_fig5,
+            conference.fig5,
         ),
         "fsl-conf-fig6": _full(
             "FSL conference, figure 6, CIFAR-10: passes of the server",
             "conf-fig6",
             [{name: axis} for name, axis in e_s.items()],
             seeds,
-            full.passes,
+            conference.passes,
         ),
     }
 

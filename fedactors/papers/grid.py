@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
-from fedactors.errors import DivergedError
 from fedactors.papers.experiment import DIVERGED, EXAMINED, Evaluation, Experiment, Label, Measures, ResultTable
 from fedactors.run_files.files import METRICS, lines_of
 from fedactors.simulation.record.learning_curve import WINDOW, summary
@@ -31,19 +30,17 @@ def play(
     """
     path, more = scenarios / experiment.scenario, tuple(overrides)
 
-    def played(
-        cells: Sequence[StudyCell], function: Callable[[StudyRun], Measures]
-    ) -> list[tuple[dict[str, Label], Measures]]:
+    def played(cells: Sequence[StudyCell]) -> list[tuple[dict[str, Label], Measures]]:
         rows = []
         work = [StudyRun(path, (*cell.overrides, *more), out) for cell in cells]
-        for cell, found in zip(cells, each(function, work, jobs), strict=True):
+        for cell, found in zip(cells, each(measured, work, jobs), strict=True):
             tell(cell, found)
             rows.append((dict(cell.labels), found))
         return rows
 
     if not experiment.tuned:
-        return ResultTable(played(list(experiment.cells()), measured), experiment.floors)
-    first = played(list(experiment.cells(experiment.seeds[:1])), compared)
+        return experiment.table(played(list(experiment.cells())))
+    first = played(list(experiment.cells(experiment.seeds[:1])))
     best = experiment.best(first)
 
     def won(labels: Mapping[str, Label]) -> bool:
@@ -51,22 +48,17 @@ def play(
 
     repeats = experiment.cells(experiment.seeds[1:]) if experiment.seeds[1:] else ()
     others = [cell for cell in repeats if won(dict(cell.labels))]
-    return ResultTable([row for row in first if won(row[0])] + played(others, compared), experiment.floors)
-
-
-def compared(work: StudyRun) -> Measures:
-    """Return the measures of one run, as `measured`; those of the worst possible one if it diverges."""
-    try:
-        return measured(work)
-    except DivergedError:
-        return DIVERGED
+    return experiment.table([row for row in first if won(row[0])] + played(others))
 
 
 def measured(work: StudyRun) -> Measures:
-    """Return the measures of one run, from its folder if it is complete, else by running it there."""
+    """Return the measures of one run, from its folder if it is complete, else by running it there.
+
+    Those of a run that diverged are the worst possible ones.
+    """
     folder = finished(work)
-    if why := failure(folder):
-        raise DivergedError(why)
+    if failure(folder):
+        return DIVERGED
     return measures(lines_of(folder / METRICS))._replace(folder=folder)
 
 

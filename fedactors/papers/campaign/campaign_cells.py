@@ -98,7 +98,7 @@ class ExperimentCells:
             for cell in cells
             if cell.at(SEED) in seeds and place(cell.labels) in kept
         ]
-        return ResultTable(rows, self.entry.experiment.floors), seeds
+        return self.entry.experiment.table(rows), seeds
 
     def _has_all(self, cells: list[StudyCell], seed: int) -> bool:
         mine = [cell for cell in cells if cell.at(SEED) == seed]

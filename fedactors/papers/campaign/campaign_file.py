@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -133,21 +133,32 @@ def _entry(listed: ListedExperiment, reduced: bool, where: str) -> CampaignEntry
     if listed.seeds is not None:
         experiment = replace(experiment, seeds=tuple(listed.seeds))
     if listed.without:
-        experiment = replace(experiment, grids=_without(experiment.grids, listed.without, where))
+        left_out = _left_out(experiment.grids, listed.without, where)
+        experiment = replace(experiment, grids=_without(experiment.grids, left_out), left_out=left_out)
     return CampaignEntry(listed.name, reduced, experiment, tuple(listed.set), listed.note)
 
 
-def _without(grids: Sequence[Axes], left_out: Mapping[str, Sequence[str | int | float]], where: str) -> list[Axes]:
-    """Return the grids without some labels. Raises ScenarioError if an axis or label does not exist."""
-    gone = {axis: {str(label) for label in labels} for axis, labels in left_out.items()}
+def _left_out(
+    grids: Sequence[Axes], named: Mapping[str, Sequence[str | int | float]], where: str
+) -> frozenset[tuple[str, Label]]:
+    """Return the axes and labels that are named. Raises ScenarioError if one does not exist."""
+    gone = {axis: {str(label) for label in labels} for axis, labels in named.items()}
     for axis, labels in gone.items():
         _refuse_unknown(grids, axis, labels, where)
-    kept = [{axis: _kept(values, gone.get(axis, set())) for axis, values in axes.items()} for axes in grids]
+    pairs = ((axis, label) for axes in grids for axis, values in axes.items() for label in values)
+    return frozenset((axis, label) for axis, label in pairs if str(label) in gone.get(axis, ()))
+
+
+def _without(grids: Sequence[Axes], left_out: Collection[tuple[str, Label]]) -> list[Axes]:
+    """Return the grids without some labels, and without those that have no others."""
+    kept = [
+        {
+            axis: {label: changes for label, changes in values.items() if (axis, label) not in left_out}
+            for axis, values in axes.items()
+        }
+        for axes in grids
+    ]
     return [axes for axes in kept if all(axes.values())]
-
-
-def _kept(values: Mapping[Label, Sequence[str]], gone: set[str]) -> dict[Label, Sequence[str]]:
-    return {label: changes for label, changes in values.items() if str(label) not in gone}
 
 
 def _refuse_unknown(grids: Sequence[Axes], axis: str, labels: set[str], where: str) -> None:

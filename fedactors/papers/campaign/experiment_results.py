@@ -82,7 +82,7 @@ def _claims(cells: ExperimentCells, table: ResultTable, seeds: Sequence[int], pa
     if rest_on and any(run.folder is None for _, run in table.rows):
         return _found_before(path, seeds, rest_on)
     try:
-        claims = [claim_data(claim) for claim in experiment.claims(table)]
+        claims = [claim_data(claim) for claim in experiment.judged(table)]
         return _Found(claims, experiment.beside(table), "", rest_on)
     except KeyError as error:
         return _Found(why=f"its claims need cells that are left out: {error.args[0]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import nan
 from statistics import mean, median
 
 from fedactors.papers.experiment import Label, Measures, ResultTable
@@ -48,14 +49,19 @@ def apart(table: ResultTable, after: int, rounds: int, a: float) -> Figure:
 
 
 def crossings(table: ResultTable, after: int, a: float) -> list[int | None]:
-    """Return min {j >= 1: loss_exclude(tau_0 + j) <= loss_include(tau_0 + j)} of each repeat; None if there is none."""
+    """Return min {j >= 1: loss_exclude(tau_0 + j) <= loss_include(tau_0 + j)} of each repeat; None if there is none.
+
+    No repeats if an option was left out.
+    """
     exclude, include = (table.runs(tau=after, option=name, a=a) for name in ("exclude", "include"))
-    return [_crossing(one, other, after) for one, other in zip(exclude, include, strict=True)]
+    return [_crossing(one, other, after) for one, other in zip(exclude, include, strict=bool(exclude and include))]
 
 
 def shown(found: Iterable[int | None]) -> str:
     """Return the median, None counting as never, and the share of None."""
     values = list(found)
+    if not values:
+        return f"{'-':>5}"
     never = sum(value is None for value in values)
     middle = middle_of(values)
     return f"{'never' if middle == float('inf') else f'{middle:g}':>5}" + (
@@ -64,7 +70,9 @@ def shown(found: Iterable[int | None]) -> str:
 
 
 def middle_of(values: Sequence[int | None]) -> float:
-    """Return the median, None counting as infinite."""
+    """Return the median, None counting as infinite; NaN of nothing."""
+    if not values:
+        return nan
     return median(float("inf") if value is None else value for value in values)
 
 
