@@ -6,10 +6,11 @@ Where the paper says "similar" or "about", accuracies are within two points, as 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from fedactors.papers import fsl_conference
 from fedactors.papers.claims import less, more, narrow, rising
-from fedactors.papers.experiment import Label, ResultTable
+from fedactors.papers.experiment import Label, Measures, ResultTable
 from fedactors.papers.fsl_full_claims import ALIKE
 from fedactors.papers.fsl_journal_claims import acc
 from fedactors.papers.verdicts import Claim
@@ -50,14 +51,22 @@ def fig2(table: ResultTable) -> list[Claim]:
 def fig3(table: ResultTable) -> list[Claim]:
     """Figure 3 of the conference paper, for either N: as the reduced one; FSL starts faster than DS, and is steadier.
 
-    The paper says the same of N = 10 and of N = 100, and prints no number that would compare the two.
+    The paper says the same of N = 10 and of N = 100, and prints no number that would compare the two. T90 is a share of
+    an algorithm's own end, and FSL ends higher: who learns faster at the beginning, the first rounds tell.
     """
-    t90, sd20 = ({name: table.mean(measure, algorithm=name) for name in ("DS", "FSL")} for measure in ("t90", "sd20"))
+    start = {name: table.figure(_first_tenth, algorithm=name) for name in ("DS", "FSL")}
+    sd20 = {name: table.mean("sd20", algorithm=name) for name in ("DS", "FSL")}
     return [
         *fsl_conference.fig3(table),
-        less("FSL rises earlier than DS (T90)", t90["FSL"], t90["DS"]),
+        more("FSL is ahead of DS at the beginning (accuracy over a tenth of the rounds)", start["FSL"], start["DS"]),
         less("FSL is steadier than DS (sd20)", sd20["FSL"], sd20["DS"]),
     ]
+
+
+def _first_tenth(run: Measures) -> float | None:
+    """Return the mean accuracy of a run in the first tenth of its rounds; None if it was not examined then."""
+    early = [point.accuracy for point in run.curve if 10 * point.round <= run.rounds]
+    return fmean(early) if early else None
 
 
 def fig4(table: ResultTable) -> list[Claim]:

@@ -34,6 +34,11 @@ def measured(axis: Axis, *names: str) -> Axis:
     return {name: (*changes, every) if name in names else changes for name, changes in axis.items()}
 
 
+def single(changes: Sequence[str]) -> Axis:
+    """Return the axis of K with the one step of table 2: a hundred rounds that measure G~^2 and B~^2."""
+    return {1: (*changes, "server.dissimilarity_every=1", "server.local.steps=1", "server.rounds=100")}
+
+
 def rated(changes: Sequence[str], lr: float) -> tuple[str, ...]:
     """Return `changes` with a rate of its own (eta)."""
     return (*changes, f"server.schedule.lr={lr:g}")

@@ -14,7 +14,7 @@ from fedactors.papers import mixed_smiles, mixed_tasks
 from fedactors.papers.claims import at_most, less, more, narrow, printed
 from fedactors.papers.experiment import Axes, Experiment, ResultTable
 from fedactors.papers.figures import Figure, highest, lowest
-from fedactors.papers.mixed_axes import PLAIN, measured, method, methods, oracle, rated, sizes, trades
+from fedactors.papers.mixed_axes import PLAIN, measured, method, methods, oracle, rated, single, sizes, trades
 from fedactors.papers.verdicts import Claim, Floor
 
 _FIVE, _TEN = tuple(range(1, 6)), tuple(range(1, 11))
@@ -25,6 +25,7 @@ _TONGUES = {
     for name, changes in methods(800, 6400, central_weight=0.27).items()
 }
 
+_RECALL = 0.02  # "around 0.1": a fifth, as methods may differ from the baseline
 Claims = Callable[[ResultTable], list[Claim]]
 
 
@@ -46,8 +47,19 @@ def dissimilar(table: ResultTable) -> list[Claim]:
     return [
         more("max G~^2 is far from 0", table.mean("max_gt2", K=1), 1.0),
         less("max B~^2 is below 2", table.mean("max_bt2", K=1), 2.0),
-        printed("max G~^2", table.mean("max_gt2", K=1), 49.04, 0.5 * 49.04, 2),  # a peak over 90 rounds, not a mean
-        printed("max B~^2", table.mean("max_bt2", K=1), 1.26, 0.2, 2),
+        *_peaks(table, 49.04, 1.26),
+    ]
+
+
+def _peaks(table: ResultTable, gt2: float, bt2: float) -> list[Claim]:
+    """Compare the peaks of G~^2 and B~^2, over the rounds 10 to 100 of runs with K = 1, with table 2.
+
+    Tolerances: a half of G~^2, which is a peak over 90 rounds and no mean, and the paper's a peak of five runs; .2 of
+    B~^2, which is nearer to 1 than the columns of the table are to each other.
+    """
+    return [
+        printed("max G~^2", table.mean("max_gt2", K=1), gt2, 0.5 * gt2, 3),
+        printed("max B~^2", table.mean("max_bt2", K=1), bt2, 0.2, 2),
     ]
 
 
@@ -61,6 +73,20 @@ def language(table: ResultTable) -> list[Claim]:
         less("only FL stays below .45 (accuracy)", table.mean("accuracy", method="FL"), 0.45),
         printed("the best mixed method's accuracy", highest(_accuracies(table)), 0.6, 0.05, 2),  # "about"
         *mixed_tasks.fig5(table),
+        *_peaks(table, 0.03, 1.34),
+    ]
+
+
+def movies(table: ResultTable) -> list[Claim]:
+    """Figures 3 and 6, and table 2, last column: all recall about .1; PT is slower and ends at the same loss."""
+    return [
+        *mixed_tasks.fig3(table),
+        *mixed_tasks.slower(table),
+        *(
+            printed(f"{name}: recall@10", table.mean("recall10", method=name), 0.1, _RECALL, 2)
+            for name in ("baseline", *_MIXED)
+        ),
+        *_peaks(table, 0.03, 1.5),
     ]
 
 
@@ -78,16 +104,38 @@ def _at_least_as_good(measure: str, steps: Sequence[int], better: Callable[..., 
 
 
 def fig11(table: ResultTable) -> list[Claim]:
-    """Figure 11: rates of 3 for PT and 1-W end where a rate of 1 ends for 2-W."""
-    ends = [table.mean("accuracy", method=name) for name in table.labels("method")]
-    return [narrow("all end at the same accuracy", ends, 0.02)]
+    """Figure 11: rates of 3 for PT and 1-W end where a rate of 1 ends for 2-W. Appendix C.4.3: who stands which rate.
+
+    A run that "diverges" ends in NaN, or below 3/4 of the accuracy of a method that stands the same rate: .45 of .60,
+    what a model reaches that has learnt one of two sources.
+    """
+    at = {name: table.mean("accuracy", method=name) for name in (*_ENDS, *_BEYOND, "1-W, 5")}
+    return [
+        narrow("all end at the same accuracy", [at[name] for name in _ENDS], 0.02),
+        less("eta = 3: 2-W diverges, PT converges (accuracy)", at["2-W, 3"], at["PT, 3"], 0.75),
+        less("eta = 5: PT diverges, 1-W converges (accuracy)", at["PT, 5"], at["1-W, 5"], 0.75),
+        more("eta = 3: PT still converges (accuracy)", at["PT, 3"], 0.45),
+        more("eta = 5: 1-W still converges (accuracy)", at["1-W, 5"], 0.45),
+    ]
+
+
+_ENDS = ("PT, 3", "1-W, 3", "2-W, 1")
+_BEYOND = ("2-W, 3", "PT, 5")
+_RATES = {
+    f"{name}, {eta}": rated(methods(800, 6400, central_weight=0.27)[name], eta)
+    for name, eta in (("PT", 3), ("1-W", 3), ("2-W", 1), ("2-W", 3), ("PT", 5), ("1-W", 5))
+}
 
 
 def _floors(file: str) -> Sequence[Floor]:
-    """Return what models of a task must have reached."""
+    """Return what models of a task must have reached; nothing where figure 11 has them diverge."""
     if file == "fig3":
-        return (Floor(0.01, "recall10"),)  # ten of 3,952 movies at random are .0025
-    return mixed_tasks.SPEAKS if file == "fig5" else mixed_smiles.LEARNT
+        return (_FEW, Floor(0.01, "recall10"))  # ten of 3,952 movies at random are .0025
+    diverge = [Floor(0.0, rounds=0, where={"method": name}) for name in _BEYOND]
+    return (_FEW, *diverge, *mixed_tasks.SPEAKS) if file == "fig5" else mixed_smiles.LEARNT
+
+
+_FEW = Floor(0.0, where={"K": 1})  # of table 2: a hundred rounds, in which gradients are looked at
 
 
 def _full(
@@ -121,7 +169,7 @@ FULL = {
     "mixed-table2": _full(
         "table 2 and figure 4, CelebA: how dissimilar the sources are, K = 1",
         "fig2",
-        [{"K": {1: (*measured(_SMILES, "PT")["PT"], "server.local.steps=1", "server.rounds=100")}}],
+        [{"K": single(_SMILES["PT"])}],
         _FIVE,
         dissimilar,
         ("max_gt2", "max_bt2"),
@@ -151,7 +199,7 @@ FULL = {
     "mixed-fig5": _full(
         "figures 1b, 2b and 5, texts: methods",
         "fig5",
-        [{"method": {"FL": PLAIN, **measured(_TONGUES, "PT"), "oracle": oracle(16, 1600)}}],
+        [{"method": {"FL": PLAIN, **_TONGUES, "oracle": oracle(16, 1600)}}, {"K": single(_TONGUES["PT"])}],
         (1,),
         language,
         (*mixed_tasks.LANGUAGE, "max_gt2", "max_bt2"),
@@ -170,20 +218,20 @@ FULL = {
         "more steps with a smaller rate never hurt and often help",
     ),
     "mixed-fig11": _full(
-        "figure 11, texts: rates of 3 for PT and 1-W, of 1 for 2-W",
+        "figure 11, texts: rates of 3 for PT and 1-W, of 1 for 2-W, and larger ones",
         "fig5",
-        [{"method": {**{name: rated(_TONGUES[name], 3.0) for name in ("PT", "1-W")}, "2-W": _TONGUES["2-W"]}}],
+        [{"method": _RATES}],
         (1,),
         fig11,
         mixed_tasks.LANGUAGE,
-        "an early gain only, the same loss at round 2000",
+        "an early gain only, the same loss at round 2000; 2-W diverges beyond 1, PT at 5 and not at 3, 1-W not at 5",
     ),
     "mixed-fig3": _full(
         "figures 3 and 6, MovieLens 1M: methods",
         "fig3",
-        [{"method": measured(mixed_tasks.regularised(), "PT")}],
+        [{"method": mixed_tasks.regularised()}, {"K": single(mixed_tasks.regularised()["PT"])}],
         (1,),
-        mixed_tasks.fig3,
+        movies,
         (*mixed_tasks.MOVIES, "max_gt2", "max_bt2"),
         "recall@10 about .1 for all; PT slower, the same loss by about round 1500; max G~^2 .03, max B~^2 1.50",
     ),

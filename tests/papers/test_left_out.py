@@ -9,7 +9,6 @@ from fedactors.papers.catalogue import FULL
 from fedactors.papers.verdicts import ClaimVerdict
 from tests.papers.test_every_claim import SOME, table_of
 
-
 NEEDED = ("T", "tau")  # axes of which claims compare labels by name, such as |T| = 3 with 8
 
 

@@ -34,6 +34,7 @@ from fedactors.papers.flexible.flexible_claims import (
     table5_beside,
     table5_claims,
 )
+from fedactors.papers.flexible.flexible_departures import crossings_of
 from fedactors.papers.fsl_axes import Axis
 from fedactors.papers.verdicts import Floor
 
@@ -142,7 +143,7 @@ FULL: dict[str, Experiment] = {
     "flexible-table5": Experiment(
         "Ruan et al., table 5 and figure 4 (right): SYNTHETIC(a, a)", f"{FOLDER}table5.yaml",
         [{"a": spreads(0.1, 0.5, 1.0), "tau": departures(120, *range(10, 51, 5)), "option": OPTIONS}], _THREE,
-        table5_claims, beside=table5_beside,
+        crossings_of, beside=table5_beside,
         floors=LEARNT,
     ),
 }  # fmt: skip
