@@ -239,3 +239,37 @@ def test_local_steps_without_rate_are_sgds():
     fed.round()
     assert torch.equal(fed.x, X)
     assert (fed.state["vhat"] == 1e-6).all()
+
+
+CURVATURES = torch.stack([vector(1, 2, 3, 4) / 4, vector(4, 3, 2, 1) / 4, vector(2, 2, 2, 2) / 4])
+ALIKE = vector(2, 1, -1, 2).expand(3, 4)
+UNLIKE = torch.stack([vector(2, 1, -1, 2), vector(1, 2, 1, 1), vector(2, 2, -1, 3)])
+
+
+def stationarity(kind, minima, rate):
+    """Return |grad f(theta) / Vhat^(1/4)|^2 at the start, and its mean over the last 20 of 60 rounds of three steps.
+
+    f is the mean of (a_i / 2) . (theta - c_i)^2 of three clients, whose minima are c_i.
+    """
+    clients = [lambda y, step, k=k: CURVATURES[k] * (y - minima[k]) for k in range(3)]
+    fed, found = federation(kind(v0=1.0), clients, lr=rate), []
+    for _ in range(60):
+        gradient = (CURVATURES * (fed.x - minima)).mean(0)
+        found.append(float((gradient**2 / fed.state["vhat"].sqrt()).sum()))
+        fed.round()
+    return found[0], sum(found[-20:]) / 20
+
+
+def test_fed_lamb_falls_to_a_floor_that_its_rate_sets_where_clients_agree():
+    """The left side of the paper's Theorem 1. Steps of a constant relative length end about the minimum, not in it."""
+    (start, large), (_, small) = (stationarity(FedLAMB, ALIKE, rate) for rate in (0.04, 0.02))
+    assert large < 0.01 * start
+    assert small < 0.6 * large
+
+
+def test_where_clients_disagree_fed_lamb_ends_beside_the_stationary_point_and_fed_ams_does_not():
+    """Normalised gradients cancel elsewhere than gradients do: no bound that vanishes with the rate holds."""
+    (start, large), (_, small) = (stationarity(FedLAMB, UNLIKE, rate) for rate in (0.04, 0.02))
+    assert 0.005 * start < large < 0.05 * start
+    assert small == pytest.approx(large, rel=0.2)
+    assert stationarity(FedAMS, UNLIKE, 0.04)[1] < 0.1 * large
