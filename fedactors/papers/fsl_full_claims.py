@@ -103,9 +103,12 @@ def fig2(smaller_is_better: bool, n0: int, shared: float) -> Claims:
         *_gammas(table, smaller_is_better),
         *_sizes_and_rates(table),
         *(
-            more(f"n_0 = {n0}, eta_l = {rate}: {_same_objective(shared)} is more accurate than DS", *pair)
+            more(
+                f"n_0 = {n0}, eta_l = {rate}: {_same_objective(shared)} is more accurate than DS",
+                acc(table, n0=n0, eta_l=rate, gamma=shared),
+                acc(table, n0=n0, eta_l=rate, gamma="DS"),
+            )
             for rate in table.labels("eta_l")
-            for pair in [[acc(table, n0=n0, eta_l=rate, gamma=gamma) for gamma in (shared, "DS")]]
         ),
     ]
 

@@ -14,7 +14,7 @@ from fedactors.papers import mixed_smiles, mixed_tasks
 from fedactors.papers.claims import at_most, less, more, narrow, printed
 from fedactors.papers.experiment import Axes, Experiment, ResultTable
 from fedactors.papers.figures import Figure, highest, lowest
-from fedactors.papers.mixed_axes import PLAIN, measured, method, methods, oracle, rated, single, sizes, trades
+from fedactors.papers.mixed_axes import PLAIN, Axis, measured, method, methods, oracle, rated, single, sizes, trades
 from fedactors.papers.verdicts import Claim, Floor
 
 _FIVE, _TEN = tuple(range(1, 6)), tuple(range(1, 11))
@@ -121,7 +121,7 @@ def fig11(table: ResultTable) -> list[Claim]:
 
 _ENDS = ("PT, 3", "1-W, 3", "2-W, 1")
 _BEYOND = ("2-W, 3", "PT, 5")
-_RATES = {
+_RATES: Axis = {
     f"{name}, {eta}": rated(methods(800, 6400, central_weight=0.27)[name], eta)
     for name, eta in (("PT", 3), ("1-W", 3), ("2-W", 1), ("2-W", 3), ("PT", 5), ("1-W", 5))
 }
