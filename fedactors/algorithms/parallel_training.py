@@ -39,7 +39,7 @@ class ParallelTraining(CentralTraining):
     """How the central learner takes its steps (CENTRALOPT), in place of SGD with `central_lr`."""
 
     @model_validator(mode="after")
-    def _one_central_rate(self) -> ParallelTraining:
+    def _check_central_rate(self) -> ParallelTraining:
         if self.central_optimizer is not None and self.central_lr is not None:
             raise ValueError("give central_lr or central_optimizer, whose rate is central_optimizer.lr")
         return self

@@ -58,7 +58,7 @@ class TwoWay(CentralTraining):
     """A file with the gc and gf of the first round, one or both; `checkpoint/model.safetensors` of a run is one."""
 
     @model_validator(mode="after")
-    def _gradients_are_recovered(self) -> TwoWay:
+    def _check_central_optimizer(self) -> TwoWay:
         if self.central_optimizer is not None:
             raise ValueError(
                 f"central_optimizer: found {self.central_optimizer.name}; 2-way gradient transfer recovers mean"

@@ -58,7 +58,7 @@ class TableData(UserData):
     """What parts the columns of a CSV file."""
 
     @model_validator(mode="after")
-    def _one_test(self) -> Self:
+    def _check_test_or_share(self) -> Self:
         if (self.test is None) == (self.test_share is None):
             raise ValueError("give either test, a file, or test_share")
         return self
