@@ -43,7 +43,7 @@ class FedDyn(Algorithm):
     """Federated averaging whose local losses are regularised by what each client learned before."""
 
     keeps: ClassVar[tuple[str, ...]] = ("r",)
-    plain: ClassVar[tuple[str, ...]] = ("moved",)
+    unweighted: ClassVar[tuple[str, ...]] = ("moved",)
     changes: ClassVar[tuple[str, ...]] = ("delta",)
     weighting: ClassVar[str] = "uniform"
 

@@ -52,7 +52,7 @@ class Scaffold(Algorithm):
 
     sends: ClassVar[tuple[str, ...]] = ("x", "c")
     keeps: ClassVar[tuple[str, ...]] = ("c",)
-    plain: ClassVar[tuple[str, ...]] = ("control",)
+    unweighted: ClassVar[tuple[str, ...]] = ("control",)
     changes: ClassVar[tuple[str, ...]] = ("delta", "control")
     weighting: ClassVar[str] = "uniform"
 

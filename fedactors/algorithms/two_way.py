@@ -48,7 +48,7 @@ class TwoWay(CentralTraining):
     centre: ClassVar[Literal["beside"]] = "beside"
     finds: ClassVar[tuple[str, ...]] = ("central", "central_gradient_sum")
     sends: ClassVar[tuple[str, ...]] = ("x", "gc")
-    plain: ClassVar[tuple[str, ...]] = ("gradient_sum",)
+    unweighted: ClassVar[tuple[str, ...]] = ("gradient_sum",)
     changes: ClassVar[tuple[str, ...]] = ()  # the server works "gradient_sum" out from "delta", which must be exact
 
     name: Literal["mixed-2w"] = "mixed-2w"

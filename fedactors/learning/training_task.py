@@ -151,10 +151,10 @@ class TrainingTask:
         return {} if self.uplink is None else self.uplink.told(self.algorithm.changes)
 
     @property
-    def plain(self) -> tuple[str, ...]:
+    def unweighted(self) -> tuple[str, ...]:
         """Names of uploads that are summed without weights."""
         counts = (name.removesuffix("told") + "count" for name in self.told)
-        return (*self.algorithm.plain, *counts)
+        return (*self.algorithm.unweighted, *counts)
 
     @property
     def local_work(self) -> LocalWork:

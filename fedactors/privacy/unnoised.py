@@ -83,7 +83,7 @@ def _of_devices(stop: StopOptions, has_accuracy: bool | None) -> str:
 def _uploads(server: ServerOptions, facts: RunFacts) -> Iterator[tuple[str, str]]:
     """Yield what the server gets of a device, or works out of it, besides its noisy updates."""
     algorithm = server.algorithm
-    further = set(algorithm.plain) - set(algorithm.changes)
+    further = set(algorithm.unweighted) - set(algorithm.changes)
     if facts.uploads > len(algorithm.changes) or further or not names_changes(type(algorithm)):
         yield f'"{algorithm.name}" uploads more than what noise is added to', _WITHOUT
     if facts.buffers:
@@ -137,7 +137,7 @@ def _sums(server: ServerOptions, noise: UpdateTransform) -> Iterator[tuple[str, 
                 " share",
                 _WITHOUT,
             )
-    if isinstance(noise, TreeNoise) and set(algorithm.plain) & set(algorithm.changes):
+    if isinstance(noise, TreeNoise) and set(algorithm.unweighted) & set(algorithm.changes):
         yield f'tree noise has one weight, and "{algorithm.name}" sums some uploads without weights', _WITHOUT
 
 

@@ -107,7 +107,7 @@ class Federation:
         for client, done, weight in sorted(zip(clients, steps, weights, strict=True)):
             trip = self.trip(client, done, sent)
             for name, value in self.algorithm.upload(trip).items():
-                share = value * (1.0 if name in self.algorithm.plain else weight)
+                share = value * (1.0 if name in self.algorithm.unweighted else weight)
                 sums[name] = sums[name] + share if name in sums else share
             fresh[client] = self.algorithm.keep(trip)
         if self.algorithm.keeps and arrived:

@@ -28,13 +28,13 @@ class Algorithm(Options):
     """Base of all algorithms: FedAvg's client, and a server whose `aggregate` a subclass must define.
 
     State on the server is a mapping of named vectors, `x` the model. Names in `sends` travel to the clients, names in
-    `keeps` are what each client keeps between its trips; names in `plain` are uploads that are summed as they are,
-    whatever weights the participation policy gives. Tensors that methods are given are not to be changed in place.
+    `keeps` are what each client keeps between its trips. Tensors that methods are given are not to be changed in place.
     """
 
     sends: ClassVar[tuple[str, ...]] = ("x",)
     keeps: ClassVar[tuple[str, ...]] = ()
-    plain: ClassVar[tuple[str, ...]] = ()
+    unweighted: ClassVar[tuple[str, ...]] = ()
+    """Uploads that are summed as they are, whatever weights the participation policy gives."""
     changes: ClassVar[tuple[str, ...]] = ("delta",)
     """Uploads of the model's size that transforms of updates may alter: changes, each sent once. Empty if none may."""
     data_independent: ClassVar[tuple[str, ...]] = ()
@@ -126,7 +126,7 @@ class Algorithm(Options):
     @property
     def sums_updates_only(self) -> bool:
         """Whether all that is summed over clients are the updates of their models, as a mean."""
-        own = type(self).upload is Algorithm.upload and not self.plain
+        own = type(self).upload is Algorithm.upload and not self.unweighted
         return own and self.centre not in ("before", "beside")
 
     @property

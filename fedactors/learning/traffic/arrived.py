@@ -33,7 +33,7 @@ def arrived_names(algorithm: Algorithm) -> dict[str, str]:
 
     They are those without weights of an algorithm that follows departures.
     """
-    return {upload: _name(upload) for upload in algorithm.plain} if follows_departures(algorithm) else {}
+    return {upload: _name(upload) for upload in algorithm.unweighted} if follows_departures(algorithm) else {}
 
 
 def kept_lengths(

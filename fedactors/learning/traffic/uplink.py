@@ -71,7 +71,7 @@ def received(task: TrainingTask, state: Mapping[str, Tensor], sums: Mapping[str,
     round = facts.heard_before if chain.noise_skips_empty_rounds else facts.version
     for number, vector in enumerate(algorithm.changes):
         draws = SenderDraws(task.seed, Purpose.NOISE, [number], [round])
-        largest = 1.0 if vector in algorithm.plain else facts.largest
+        largest = 1.0 if vector in algorithm.unweighted else facts.largest
         total = chain.received(vector, sums[vector], draws, largest, told)
         found |= {name: total for name, one in sums.items() if one is sums[vector]}
     return found
@@ -97,7 +97,7 @@ def numbers(values: Mapping[str, float]) -> Named:
 
 def _counts(task: TrainingTask) -> tuple[str, ...]:
     """Return the names of counts that clients send for the numbers that they are told."""
-    return task.plain[len(task.algorithm.plain) :]
+    return task.unweighted[len(task.algorithm.unweighted) :]
 
 
 def _told(task: TrainingTask, state: Mapping[str, Tensor]) -> dict[str, float]:

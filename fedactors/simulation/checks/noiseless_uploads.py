@@ -33,7 +33,7 @@ def noiseless_uploads(prepared: Prepared) -> list[str]:
     Names are those that `upload` gives for a trip in which nothing changed; torch is imported.
     """
     algorithm = prepared.scenario.server.algorithm
-    known = set(algorithm.changes) | set(algorithm.plain)  # the plain ones are refused by their names alone
+    known = set(algorithm.changes) | set(algorithm.unweighted)  # the unweighted ones are refused by their names alone
     if says_of_uploads(type(algorithm), "data_independent"):
         known |= set(algorithm.data_independent)
     return [name for name in algorithm.upload(_idle_trip(prepared)) if name not in known]

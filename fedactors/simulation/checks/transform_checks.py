@@ -68,7 +68,7 @@ def _check_sums(prepared: Prepared) -> None:
     chain, algorithm = prepared.uplink, prepared.scenario.server.algorithm
     if chain is None or chain.noise is None:
         return
-    further = set(algorithm.plain) - set(algorithm.changes)
+    further = set(algorithm.unweighted) - set(algorithm.changes)
     if further and algorithm.payload(prepared.setting).up <= len(algorithm.changes):  # no vector travels for these sums
         raise ScenarioError(
             f'server.uplink: {chain.noise.name} is added to one sum, and "{algorithm.name}" sums each update twice, by'
