@@ -93,6 +93,7 @@ class FedDyn(Algorithm):
         r = state["r"] + sums["moved"] / round.members
         return {"x": state["x"] + sums["delta"] + r, "r": r}
 
-    def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
+    def members_changed(self, state: Vectors, round: Round, departed_states: Sequence[Vectors]) -> dict[str, Tensor]:
         """Keep R the mean over the present members of the population of what arrived of them: mean(r_i)."""
-        return {**state, "r": mean_after(state["r"], round, [received_of(kept, "moved", "r") for kept in gone])}
+        departed = [received_of(kept, "moved", "r") for kept in departed_states]
+        return {**state, "r": mean_after(state["r"], round, departed)}

@@ -224,10 +224,11 @@ class Algorithm(Options):
         """Return the state after a round in which no update counts: unchanged, unless the server learns by itself."""
         return dict(state)
 
-    def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
-        """Return the state after the arrivals and departures of `round`; `gone` is what the departed had kept.
+    def members_changed(self, state: Vectors, round: Round, departed_states: Sequence[Vectors]) -> dict[str, Tensor]:
+        """Return the state after the arrivals and departures of `round`.
 
-        Called for algorithms whose clients keep something; a departed client that never took part has kept zeros and
-        is not in `gone`. What the server has received of it, see `traffic.arrived`.
+        `departed_states` are the vectors that departed clients kept. Called for algorithms whose clients keep
+        something; a departed client that never took part has kept zeros and is not among them. What the server has
+        received of it, see `traffic.arrived`.
         """
         return dict(state)
