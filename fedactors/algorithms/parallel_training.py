@@ -32,7 +32,7 @@ class ParallelTraining(CentralTraining):
     """Clients and a central learner train beside each other; their updates are added."""
 
     centre: ClassVar[Literal["beside"]] = "beside"
-    finds: ClassVar[tuple[str, ...]] = ("central",)
+    central_results: ClassVar[tuple[str, ...]] = ("central",)
 
     name: Literal["mixed-pt"] = "mixed-pt"
     central_optimizer: ServerOptimizer | None = None

@@ -46,7 +46,7 @@ class TwoWay(CentralTraining):
     """Clients and a central learner train beside each other, each corrected by the other's last mean gradient."""
 
     centre: ClassVar[Literal["beside"]] = "beside"
-    finds: ClassVar[tuple[str, ...]] = ("central", "central_gradient_sum")
+    central_results: ClassVar[tuple[str, ...]] = ("central", "central_gradient_sum")
     sends: ClassVar[tuple[str, ...]] = ("x", "gc")
     unweighted: ClassVar[tuple[str, ...]] = ("gradient_sum",)
     changes: ClassVar[tuple[str, ...]] = ()  # the server works "gradient_sum" out from "delta", which must be exact
@@ -121,7 +121,7 @@ class TwoWay(CentralTraining):
 
     def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """x <- MERGEOPT(x, -Dc): the central part alone; gf stays."""
-        kept = {name: value for name, value in state.items() if name not in self.finds}
+        kept = {name: value for name, value in state.items() if name not in self.central_results}
         return {**kept, **self._merged(state, state["central"]), "gc": self._central_gradient(state, round)}
 
     def _central_gradient(self, state: Vectors, round: Round) -> Tensor:

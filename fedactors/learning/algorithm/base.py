@@ -48,8 +48,8 @@ class Algorithm(Options):
     broadcast or beside the clients (`contribute`); or by every client, which is sent the samples."""
     travels_by_rows: ClassVar[bool] = False
     """Whether a client of a model with a table is sent only the rows that its data name."""
-    finds: ClassVar[tuple[str, ...]] = ()
-    """The names under which a central learner gives what it worked out."""
+    central_results: ClassVar[tuple[str, ...]] = ()
+    """Names of the vectors that `contribute` returns."""
     if TYPE_CHECKING:
         name: str  # no field of this class, because its place among the options is the subclass's choice
 
@@ -172,10 +172,10 @@ class Algorithm(Options):
         return 1.0 + passes / 3
 
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """Return what the central learner works out in a round, under the names of `finds`; none is in the state.
+        """Return the vectors that the central learner computes in a round, by the names in `central_results`.
 
-        What it finds `before` the broadcast is sent to the clients besides the state; what it finds `beside` them is in
-        the state that `aggregate` and `idle` are given.
+        None of them is in the state. What is computed `before` the broadcast is sent to the clients besides the state;
+        what is computed `beside` them is in the state that `aggregate` and `idle` are given.
         """
         return {}
 

@@ -46,7 +46,7 @@ def _idle_trip(prepared: Prepared) -> ClientResult:
     algorithm = prepared.scenario.server.algorithm
     row = torch.zeros(1, prepared.model.parameters)
     state = algorithm.start(row[0].clone())
-    sent = {name: state.get(name, row[0]) for name in (*algorithm.sends, *algorithm.finds)}
+    sent = {name: state.get(name, row[0]) for name in (*algorithm.sends, *algorithm.central_results)}
     if algorithm.scales_by_share:
         sent["share"] = torch.ones(1, 1)
     return ClientResult(
