@@ -143,17 +143,17 @@ class TrainingTask:
         """Names of the public state: what clients are sent, and that of which it is a message."""
         sends = self.algorithm.sends
         messages = () if self.downlink is None else (SENT + name for name in sends)
-        return (*sends, *messages, *self.told)
+        return (*sends, *messages, *self.broadcast_values)
 
     @property
-    def told(self) -> dict[str, float]:
-        """The first values of numbers that go to clients with the model, by name: transforms of updates need them."""
-        return {} if self.uplink is None else self.uplink.told(self.algorithm.changes)
+    def broadcast_values(self) -> dict[str, float]:
+        """The first values of the numbers that are broadcast with the model for transforms of updates, by name."""
+        return {} if self.uplink is None else self.uplink.broadcast_values(self.algorithm.changes)
 
     @property
     def unweighted(self) -> tuple[str, ...]:
         """Names of uploads that are summed without weights."""
-        counts = (name.removesuffix("told") + "count" for name in self.told)
+        counts = (name.removesuffix("told") + "count" for name in self.broadcast_values)
         return (*self.algorithm.unweighted, *counts)
 
     @property

@@ -122,7 +122,7 @@ def _counts(uplink: Sequence[UpdateTransform]) -> Iterator[tuple[str, str]]:
 
 def _telling(transforms: Sequence[UpdateTransform]) -> str:
     """Return the first transform that has clients send a number besides their updates; nothing if none does."""
-    return next((one.name for one in transforms if one.first_told is not None), "")
+    return next((one.name for one in transforms if one.first_broadcast_value is not None), "")
 
 
 def _sums(server: ServerOptions, noise: UpdateTransform) -> Iterator[tuple[str, str]]:

@@ -92,8 +92,8 @@ def _sent(prepared: Prepared) -> dict[str, NDArray[np.float32]]:
     names = algorithm.sends + (algorithm.central_results if algorithm.centre == "before" else ())
     start = initial(prepared.model, 0)
     state = {name: value.numpy() for name, value in algorithm.start(torch.from_numpy(start)).items()}
-    told = {name: np.array([value], np.float32) for name, value in prepared.told.items()}
-    return {name: state.get(name, start) for name in names} | told
+    broadcast = {name: np.array([value], np.float32) for name, value in prepared.broadcast_values.items()}
+    return {name: state.get(name, start) for name in names} | broadcast
 
 
 def _longest(trainer: Trainer, tasks: Sequence[RoundTask], hosts: int) -> Chunk | None:
