@@ -130,7 +130,7 @@ def owner_function(reference: Reference) -> Callable[[Any], Any]:
 
 
 def stamp(path: Path) -> tuple[Any, ...]:
-    """Return by what a file is known again: its path, size and time; of a folder those of all files in it."""
+    """Return what a file is identified by: its path, size and time; of a folder those of all files in it."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return (str(path), *((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()))
 

@@ -226,7 +226,7 @@ def _lines_before(path: Path, end: int) -> Iterator[bytes]:
 
 
 def _data_digest(data: LoadedRun) -> str:
-    """Return the form of a digest, and a digest by which samples, and who holds which, are known again."""
+    """Return the form of a digest, and a digest by which samples, and who holds which, are identified."""
     form = _ON_DEMAND if isinstance(data.samples, OnDemandData) else _ALL
     parts = (
         data.samples.signature(),
@@ -244,7 +244,7 @@ def _first_digest(data: LoadedRun) -> str:
 
 
 def _tests(evaluation_set: EvaluationSet, every: int = 1) -> Iterator[Part]:
-    """Yield what the samples that models are evaluated on are known again by, see `signature`."""
+    """Yield what the samples that models are evaluated on are identified by, see `signature`."""
     yield from signature(evaluation_set.x, evaluation_set.y, every=every)
     if (validation := evaluation_set.validation) is not None:
         yield b"validation"
