@@ -36,7 +36,7 @@ _FREE = ("cluster",)  # parts of a scenario that change no result
 _MOST = 20  # differences that are listed
 _ALL = "all:"  # before the digest of data that are loaded before a run
 _ON_DEMAND = "on demand:"  # before that of data that are made for each client
-_SOME = 101  # one of so many samples was in a digest at first
+_SAMPLED_EVERY = 101  # a digest without a form is over one of so many samples
 
 
 def beginning(scenario: Scenario, data: LoadedRun) -> Checkpoint:
@@ -193,7 +193,7 @@ def _same_data(start: Checkpoint, now: Checkpoint, data: LoadedRun) -> bool:
     """
     form, _, digest = start.data.rpartition(":")
     if not form:
-        return digest == _first_digest(data)
+        return digest == _sampled_digest(data)
     return form != now.data.rpartition(":")[0] or start.data == now.data
 
 
@@ -237,10 +237,11 @@ def _data_digest(data: LoadedRun) -> str:
     return f"{form}{_sha256(parts)}"
 
 
-def _first_digest(data: LoadedRun) -> str:
-    """Return a digest of some of the samples, as checkpoints had it at first."""
-    own, tests = data.own, _tests(data.evaluation_set, _SOME)
-    return _sha256([data.samples.signature(_SOME), tests, signature(own.x, own.y, own.weights, _SOME)])
+def _sampled_digest(data: LoadedRun) -> str:
+    """Return a digest of one of every `_SAMPLED_EVERY` samples: the form in checkpoints whose digest has no prefix."""
+    every, own = _SAMPLED_EVERY, data.own
+    tests = _tests(data.evaluation_set, every)
+    return _sha256([data.samples.signature(every), tests, signature(own.x, own.y, own.weights, every)])
 
 
 def _tests(evaluation_set: EvaluationSet, every: int = 1) -> Iterator[Part]:
