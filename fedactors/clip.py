@@ -16,7 +16,7 @@ class Clip(Options):
     """Each value is cut to between minus this and this."""
 
     @model_validator(mode="after")
-    def _one_bound(self) -> Clip:
+    def _check_norm_or_value(self) -> Clip:
         if (self.norm is None) == (self.value is None):
             raise ValueError("give either norm or value")
         return self

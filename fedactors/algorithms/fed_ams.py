@@ -69,7 +69,7 @@ class AdaptiveAveraging(Algorithm):
     """The server half of Fed-AMS and Fed-LAMB, and what their clients share."""
 
     sends: ClassVar[tuple[str, ...]] = ("x", "vhat")
-    plain: ClassVar[tuple[str, ...]] = ("v",)
+    unweighted: ClassVar[tuple[str, ...]] = ("v",)
     changes: ClassVar[tuple[str, ...]] = ("delta",)
     weighting: ClassVar[str] = "uniform"
 

@@ -52,7 +52,7 @@ class FedAvg(Averaging):
     """How the server follows the update (SERVEROPT), in place of `global_lr`: sgd, momentum, adam, yogi, adagrad."""
 
     @model_validator(mode="after")
-    def _one_rate(self) -> FedAvg:
+    def _check_server_rate(self) -> FedAvg:
         if self.server_optimizer is not None and "global_lr" in self.model_fields_set and self.global_lr != 1.0:
             raise ValueError("give global_lr or server_optimizer, whose rate is server_optimizer.lr")
         return self

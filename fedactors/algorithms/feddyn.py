@@ -43,7 +43,7 @@ class FedDyn(Algorithm):
     """Federated averaging whose local losses are regularised by what each client learned before."""
 
     keeps: ClassVar[tuple[str, ...]] = ("r",)
-    plain: ClassVar[tuple[str, ...]] = ("moved",)
+    unweighted: ClassVar[tuple[str, ...]] = ("moved",)
     changes: ClassVar[tuple[str, ...]] = ("delta",)
     weighting: ClassVar[str] = "uniform"
 
@@ -93,6 +93,7 @@ class FedDyn(Algorithm):
         r = state["r"] + sums["moved"] / round.members
         return {"x": state["x"] + sums["delta"] + r, "r": r}
 
-    def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
+    def members_changed(self, state: Vectors, round: Round, departed_states: Sequence[Vectors]) -> dict[str, Tensor]:
         """Keep R the mean over the present members of the population of what arrived of them: mean(r_i)."""
-        return {**state, "r": mean_after(state["r"], round, [received_of(kept, "moved", "r") for kept in gone])}
+        departed = [received_of(kept, "moved", "r") for kept in departed_states]
+        return {**state, "r": mean_after(state["r"], round, departed)}

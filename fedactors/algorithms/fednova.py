@@ -56,7 +56,7 @@ class FedNova(Averaging):
     """With `mu`, what tau_eff is the mean of: local steps, as in the authors' code; or |a|_1, as without `mu`."""
 
     @model_validator(mode="after")
-    def _one_solver(self) -> FedNova:
+    def _check_momentum_or_mu(self) -> FedNova:
         if self.momentum and self.mu:
             raise ValueError("give momentum or mu, not both: the paper derives a for each alone")
         return self

@@ -51,7 +51,7 @@ class Mixed(Algorithm):
     """How the server follows the clients' mean update (SERVEROPT), in place of `global_lr`."""
 
     @model_validator(mode="after")
-    def _one_rate(self) -> Mixed:
+    def _check_server_rates(self) -> Mixed:
         for rate, optimizer in (("global_lr", "server_optimizer"), ("merge_lr", "merge_optimizer")):
             if getattr(self, optimizer, None) is not None and getattr(self, rate) != 1.0:
                 raise ValueError(f"give {rate} or {optimizer}, whose rate is {optimizer}.lr")

@@ -29,7 +29,7 @@ class OneWay(Mixed):
     """Clients follow their own gradients and one central gradient that came with the model."""
 
     centre: ClassVar[Literal["before"]] = "before"
-    finds: ClassVar[tuple[str, ...]] = ("gc",)
+    central_results: ClassVar[tuple[str, ...]] = ("gc",)
 
     name: Literal["mixed-1w"] = "mixed-1w"
 

@@ -32,14 +32,14 @@ class ParallelTraining(CentralTraining):
     """Clients and a central learner train beside each other; their updates are added."""
 
     centre: ClassVar[Literal["beside"]] = "beside"
-    finds: ClassVar[tuple[str, ...]] = ("central",)
+    central_results: ClassVar[tuple[str, ...]] = ("central",)
 
     name: Literal["mixed-pt"] = "mixed-pt"
     central_optimizer: ServerOptimizer | None = None
     """How the central learner takes its steps (CENTRALOPT), in place of SGD with `central_lr`."""
 
     @model_validator(mode="after")
-    def _one_central_rate(self) -> ParallelTraining:
+    def _check_central_rate(self) -> ParallelTraining:
         if self.central_optimizer is not None and self.central_lr is not None:
             raise ValueError("give central_lr or central_optimizer, whose rate is central_optimizer.lr")
         return self

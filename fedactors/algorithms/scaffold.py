@@ -52,7 +52,7 @@ class Scaffold(Algorithm):
 
     sends: ClassVar[tuple[str, ...]] = ("x", "c")
     keeps: ClassVar[tuple[str, ...]] = ("c",)
-    plain: ClassVar[tuple[str, ...]] = ("control",)
+    unweighted: ClassVar[tuple[str, ...]] = ("control",)
     changes: ClassVar[tuple[str, ...]] = ("delta", "control")
     weighting: ClassVar[str] = "uniform"
 
@@ -106,9 +106,10 @@ class Scaffold(Algorithm):
         eta_g = global_step(self.global_lr, round.heard, round.setting.cohort)
         return {"x": state["x"] + eta_g * sums["delta"], "c": state["c"] + sums["control"] / round.members}
 
-    def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
+    def members_changed(self, state: Vectors, round: Round, departed_states: Sequence[Vectors]) -> dict[str, Tensor]:
         """Keep c the mean over the present members of the population of what arrived of them: mean(c_i)."""
-        return {**state, "c": mean_after(state["c"], round, [received_of(kept, "control", "c") for kept in gone])}
+        departed = [received_of(kept, "control", "c") for kept in departed_states]
+        return {**state, "c": mean_after(state["c"], round, departed)}
 
     def _renewed(self, trip: ClientResult) -> Tensor:
         """Return c_i+; c_i where nothing was done."""

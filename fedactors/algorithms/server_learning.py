@@ -54,7 +54,7 @@ class ServerLearning(Algorithm):
         return True
 
     @model_validator(mode="after")
-    def _one_measure(self) -> ServerLearning:
+    def _check_epochs_or_steps(self) -> ServerLearning:
         if self.server_epochs is not None and self.server_steps is not None:
             raise ValueError("give server_epochs or server_steps, not both")
         return self
@@ -108,7 +108,7 @@ class Incremental(ServerLearning):
     """Rate of the server's local steps in the conference version; what the journal calls gamma eta_0."""
 
     @model_validator(mode="after")
-    def _parameters_of_the_version(self) -> Incremental:
+    def _check_version_options(self) -> Incremental:
         if self.version == "journal" and self.server_lr is not None:
             raise ValueError("server_lr belongs to version: conference; the journal has server_weight, server_lr_base")
         if self.version == "conference":

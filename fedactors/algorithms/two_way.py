@@ -46,9 +46,9 @@ class TwoWay(CentralTraining):
     """Clients and a central learner train beside each other, each corrected by the other's last mean gradient."""
 
     centre: ClassVar[Literal["beside"]] = "beside"
-    finds: ClassVar[tuple[str, ...]] = ("central", "central_gradient_sum")
+    central_results: ClassVar[tuple[str, ...]] = ("central", "central_gradient_sum")
     sends: ClassVar[tuple[str, ...]] = ("x", "gc")
-    plain: ClassVar[tuple[str, ...]] = ("gradient_sum",)
+    unweighted: ClassVar[tuple[str, ...]] = ("gradient_sum",)
     changes: ClassVar[tuple[str, ...]] = ()  # the server works "gradient_sum" out from "delta", which must be exact
 
     name: Literal["mixed-2w"] = "mixed-2w"
@@ -58,7 +58,7 @@ class TwoWay(CentralTraining):
     """A file with the gc and gf of the first round, one or both; `checkpoint/model.safetensors` of a run is one."""
 
     @model_validator(mode="after")
-    def _gradients_are_recovered(self) -> TwoWay:
+    def _check_central_optimizer(self) -> TwoWay:
         if self.central_optimizer is not None:
             raise ValueError(
                 f"central_optimizer: found {self.central_optimizer.name}; 2-way gradient transfer recovers mean"
@@ -121,7 +121,7 @@ class TwoWay(CentralTraining):
 
     def idle(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
         """x <- MERGEOPT(x, -Dc): the central part alone; gf stays."""
-        kept = {name: value for name, value in state.items() if name not in self.finds}
+        kept = {name: value for name, value in state.items() if name not in self.central_results}
         return {**kept, **self._merged(state, state["central"]), "gc": self._central_gradient(state, round)}
 
     def _central_gradient(self, state: Vectors, round: Round) -> Tensor:

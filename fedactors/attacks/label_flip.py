@@ -26,7 +26,7 @@ class LabelFlip(LabelAttack):
     """What it becomes."""
 
     @model_validator(mode="after")
-    def _both_or_none(self) -> LabelFlip:
+    def _check_label_and_to(self) -> LabelFlip:
         if (self.label is None) != (self.to is None):
             raise ValueError("give both of label and to, or none of them")
         if self.label is not None and self.label == self.to:

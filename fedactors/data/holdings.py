@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Part = bytes | memoryview  # of what data are known again by
+Part = bytes | memoryview  # of what data are identified by
 
 
 class Holdings(Protocol):
@@ -24,7 +24,7 @@ class RunHoldings(Holdings, Protocol):
     """Which client holds which samples throughout a run."""
 
     def signature(self) -> Iterator[Part]:
-        """Yield what it is known again by."""
+        """Yield what it is identified by."""
         ...
 
 
@@ -45,6 +45,6 @@ class SharedHoldings:
         return np.concatenate([self.own.of(client), self.further])
 
     def signature(self) -> Iterator[Part]:
-        """Yield what it is known again by."""
+        """Yield what it is identified by."""
         yield from self.own.signature()
         yield raw(self.further)

@@ -103,7 +103,7 @@ class OnDemandSplit:
         return np.arange(begin, begin + size)
 
     def signature(self) -> Iterator[Part]:
-        """Yield what it is known again by: how many samples each client has."""
+        """Yield what it is identified by: how many samples each client has."""
         yield raw(self._source.sizes)
 
     def _make(self, client: int, size: int) -> int:

@@ -244,15 +244,15 @@ class ServerWorker(Worker):
     ) -> State:
         """Return the state after a round with the `sums` over its clients, which may be empty."""
         algorithm = in_round(self._task.algorithm, facts)
-        gone = {f"gone[{place}]": kept for place, kept in enumerate(kept_by_departed)}
-        with unchanged(f"algorithm {algorithm.name}", state=state, **gone):
+        departed = {f"departed_states[{place}]": kept for place, kept in enumerate(kept_by_departed)}
+        with unchanged(f"algorithm {algorithm.name}", state=state, **departed):
             now, facts = _with_arrivals(algorithm, state, facts)
             if sums:
                 after = algorithm.aggregate(now, sums, facts, self._central)
             else:
                 after = algorithm.idle(now, facts, self._central)
             if algorithm.keeps and facts.departed:
-                after = algorithm.moved(after, facts, kept_by_departed)
+                after = algorithm.members_changed(after, facts, kept_by_departed)
         return after
 
     def dissimilarity(self, public: Vectors, *gradient_sums: GradientSum) -> dict[str, float]:
@@ -278,5 +278,5 @@ def _with_arrivals(algorithm: Algorithm, state: State, facts: Round) -> tuple[St
     """
     if not algorithm.keeps or not facts.arrived:
         return state, facts
-    grown = algorithm.moved(state, facts._replace(departed=()), ())
+    grown = algorithm.members_changed(state, facts._replace(departed=()), ())
     return grown, facts._replace(members=facts.members + len(facts.arrived), arrived=())

@@ -30,11 +30,11 @@ def _weighted_sum(rows: Tensor, weights: Sequence[float]) -> np.ndarray:
 
 
 def summed(
-    chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor, plain: Collection[str]
+    chunk: Chunk, uploads: dict[str, Tensor], losses: Tensor, unweighted: Collection[str]
 ) -> tuple[Vectors, BadUpdates]:
-    """Return the sums of `uploads`, weighted but for the `plain` ones, and which of them are bad."""
+    """Return the sums of `uploads`, weighted but for the `unweighted` ones, and which of them are bad."""
     equal = (1.0,) * len(chunk.weights)
-    sums = {name: _weighted_sum(rows, equal if name in plain else chunk.weights) for name, rows in uploads.items()}
+    sums = {name: _weighted_sum(rows, equal if name in unweighted else chunk.weights) for name, rows in uploads.items()}
     whole = finite(sums)
     bad = () if whole and math.isfinite(float(losses.sum())) else _bad(chunk, uploads, losses)
     if not bad and not whole:  # finite updates whose sum is not

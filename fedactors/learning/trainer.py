@@ -88,7 +88,7 @@ class Trainer:
         if self._device.type != "cpu" or self._task.model.buffer_values:
             return False
         task = self._task
-        differences = type(task.algorithm).upload is Algorithm.upload and not task.algorithm.plain
+        differences = type(task.algorithm).upload is Algorithm.upload and not task.algorithm.unweighted
         rows = task.aggregation is not None or task.uplink is not None or task.attackers  # each client's are wanted
         return differences and not task.keeps_state and not rows
 

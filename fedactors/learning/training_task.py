@@ -28,7 +28,7 @@ from fedactors.transforms.chain import Chain
 from fedactors.workload import FineTuning, PretrainingWork, Workload
 
 SENT = "sent."  # before the name of a vector as clients are sent it, where that is another one
-_FEW = 101  # samples that are looked at to know data again that are made on demand
+_FEW = 101  # samples by which data that are made on demand are identified
 Vectors = dict[str, NDArray[np.float32]]  # named vectors of a model's size, as they travel between processes
 
 
@@ -143,18 +143,18 @@ class TrainingTask:
         """Names of the public state: what clients are sent, and that of which it is a message."""
         sends = self.algorithm.sends
         messages = () if self.downlink is None else (SENT + name for name in sends)
-        return (*sends, *messages, *self.told)
+        return (*sends, *messages, *self.broadcast_values)
 
     @property
-    def told(self) -> dict[str, float]:
-        """The first values of numbers that go to clients with the model, by name: transforms of updates need them."""
-        return {} if self.uplink is None else self.uplink.told(self.algorithm.changes)
+    def broadcast_values(self) -> dict[str, float]:
+        """The first values of the numbers that are broadcast with the model for transforms of updates, by name."""
+        return {} if self.uplink is None else self.uplink.broadcast_values(self.algorithm.changes)
 
     @property
-    def plain(self) -> tuple[str, ...]:
+    def unweighted(self) -> tuple[str, ...]:
         """Names of uploads that are summed without weights."""
-        counts = (name.removesuffix("told") + "count" for name in self.told)
-        return (*self.algorithm.plain, *counts)
+        counts = (name.removesuffix("told") + "count" for name in self.broadcast_values)
+        return (*self.algorithm.unweighted, *counts)
 
     @property
     def local_work(self) -> LocalWork:
@@ -229,7 +229,7 @@ class TrainingData:
         return LabelledSamples(self.x[held], self.y[held], None if self.weights is None else self.weights[held])
 
     def signature(self, every: int = 1) -> Iterator[Part]:
-        """Yield what these samples are known again by, see `signature`."""
+        """Yield what these samples are identified by, see `signature`."""
         yield from signature(self.x, self.y, self.weights, every)
 
 
@@ -254,7 +254,7 @@ class OnDemandData(TrainingData):
         return self.x[held], self.y[held]
 
     def signature(self, every: int = 1) -> Iterator[Part]:
-        """Yield what these samples are known again by: how many each client has, and some of them."""
+        """Yield what these samples are identified by: how many each client has, and some of them."""
         yield raw(self.split.source.sizes)
         yield from signature(*self.few(_FEW), every=every)
 
@@ -267,7 +267,7 @@ def on_demand_data(split: OnDemandSplit) -> OnDemandData:
 def signature(
     x: NDArray[np.float32], y: NDArray[np.int64], weights: NDArray[np.float32] | None = None, every: int = 1
 ) -> Iterator[Part]:
-    """Yield what samples are known again by: shapes, all labels and weights, and the samples, or one of `every` few."""
+    """Yield what samples are identified by: shapes, all labels and weights, and the samples, or one of `every` few."""
     yield f"{x.shape} {y.shape}".encode()
     yield raw(y)
     yield raw(x[::every])

@@ -81,7 +81,7 @@ class SGD(Optimizer):
     """Look ahead: step along g + momentum m."""
 
     @model_validator(mode="after")
-    def _of_the_momentum(self) -> SGD:
+    def _check_momentum_options(self) -> SGD:
         if self.nesterov and not self.momentum:
             raise ValueError("nesterov needs momentum above 0")
         if self.dampening and (not self.momentum or self.nesterov):
@@ -220,7 +220,7 @@ class Layerwise(Options):
     """What is scaled as one: each parameter tensor, or the tensors of a layer together."""
 
     @model_validator(mode="after")
-    def _bounds(self) -> Layerwise:
+    def _check_phi_bounds(self) -> Layerwise:
         if (self.phi == "clip") != (self.phi_max is not None):
             raise ValueError("phi_max goes with phi: clip, and phi: clip with phi_max")
         if self.phi_min is not None and (self.phi_max is None or self.phi_min > self.phi_max):

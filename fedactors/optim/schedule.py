@@ -137,7 +137,7 @@ class MultiStepRate(Schedule):
 
     @field_validator("milestones")
     @classmethod
-    def _ascending(cls, milestones: tuple[int, ...]) -> tuple[int, ...]:
+    def _check_ascending(cls, milestones: tuple[int, ...]) -> tuple[int, ...]:
         if list(milestones) != sorted(set(milestones)):
             raise ValueError("must ascend")
         return milestones

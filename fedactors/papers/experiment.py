@@ -13,7 +13,7 @@ from fedactors.papers.verdicts import Claim, Floor
 from fedactors.study.study_cells import SEED, StudyAxis, StudyCell, crossed
 from fedactors.study.study_cells import Label as Label
 
-EXAMINED = ("_accuracy", "loss", "auc", "recall10", "spreadout")  # ends of the names of what a model is examined for
+EVALUATED = ("_accuracy", "loss", "auc", "recall10", "spreadout")  # endings of the names of measures of an evaluation
 _FURTHER = ("loss_sd", "max_gt2", "max_bt2")  # what else is known of some runs
 Axes = Mapping[str, Mapping[Label, Sequence[str]]]  # axis -> label -> overrides "key.path=value"
 
@@ -36,7 +36,7 @@ class Measures(NamedTuple):
     xi2: float | None  # means over the rounds measured
     g2: float | None
     wall: float | None  # seconds
-    curve: tuple[Evaluation, ...] = ()  # of every round that was examined
+    curve: tuple[Evaluation, ...] = ()  # of every round that was evaluated
     further: Mapping[str, float] = MappingProxyType({})  # by name: means over the last 20 rounds, and peaks
     folder: Path | None = None  # of the run
 
@@ -44,18 +44,18 @@ class Measures(NamedTuple):
         """Return a measure by its name, None if this run has none. Raises KeyError if no run can have it."""
         if name in self._fields or isinstance(getattr(type(self), name, None), property):
             return getattr(self, name)
-        if not name.endswith(EXAMINED) and name not in _FURTHER:
+        if not name.endswith(EVALUATED) and name not in _FURTHER:
             raise KeyError(f'no measure "{name}"')
         return self.further.get(name)
 
     @property
     def rounds(self) -> int:
-        """The last round that was examined."""
+        """The last round that was evaluated."""
         return self.curve[-1].round if self.curve else 0
 
     @property
     def last5(self) -> float:
-        """Mean accuracy of the last five rounds examined."""
+        """Mean accuracy of the last five rounds evaluated."""
         last = self.curve[-5:]
         return sum(point.accuracy for point in last) / max(1, len(last))
 
@@ -75,7 +75,7 @@ class Measures(NamedTuple):
         return self.after(10)
 
     def after(self, round: int) -> float | None:
-        """Accuracy after a round, None if it was not examined then."""
+        """Accuracy after a round, None if it was not evaluated then."""
         return next((point.accuracy for point in self.curve if point.round == round), None)
 
 

@@ -32,15 +32,15 @@ def rates(*values: float) -> Axis:
 METHODS: Axis = {"Fed-SGD": ("server.algorithm=fed-sgd",), "Fed-AMS": ("server.algorithm=fed-ams",)}
 MODELS: Axis = {"MLP": ("task.model=lamb_mlp",), "CNN": ("task.model=lamb_cnn",)}
 _HALF = ("task.model=lamb_cnn", "task.partition.samples=64", "task.dataset.test_limit=1000")
-DEALT: Axis = {
+REASSIGNED: Axis = {
     "static": ("task.partition.reallocate=false",),
     "reallocate": ("task.partition.reallocate=true",),
 }
 
 
-_DEALT_WHOLE: Axis = {  # the rarest digit has 5,421 samples, for three active devices at most
-    **DEALT,
-    "reallocate": (*DEALT["reallocate"], "task.partition.samples=1807"),
+_REASSIGNED_WHOLE: Axis = {  # the rarest digit has 5,421 samples, for three active devices at most
+    **REASSIGNED,
+    "reallocate": (*REASSIGNED["reallocate"], "task.partition.samples=1807"),
 }
 
 
@@ -177,7 +177,7 @@ REDUCED = {
     "fedlamb-fig2": _figure(
         "figure 2, reduced: one digit per client, MNIST",
         "fig2-reduced",
-        grid(model={**MODELS, "CNN": _HALF}, data=DEALT, decays=(0.0,)),
+        grid(model={**MODELS, "CNN": _HALF}, data=REASSIGNED, decays=(0.0,)),
         one_class,
         _MNIST,
     ),
@@ -201,7 +201,7 @@ FULL = {
     "fedlamb-fig2": _figure(
         "figure 2: one digit per client, MNIST; data dealt anew are 25 x 1,807 of 60,000 images a round",
         "fig2",
-        grid(model=MODELS, epochs=epochs(1, 5), data=_DEALT_WHOLE),
+        grid(model=MODELS, epochs=epochs(1, 5), data=_REASSIGNED_WHOLE),
         best_everywhere,
         _MNIST,
     ),

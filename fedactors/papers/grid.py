@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
-from fedactors.papers.experiment import DIVERGED, EXAMINED, Evaluation, Experiment, Label, Measures, ResultTable
+from fedactors.papers.experiment import DIVERGED, EVALUATED, Evaluation, Experiment, Label, Measures, ResultTable
 from fedactors.run_files.files import METRICS, lines_of
 from fedactors.simulation.record.learning_curve import WINDOW, summary
 from fedactors.study.run_folders import failure
@@ -81,16 +81,16 @@ def measures(rows: Sequence[Mapping[str, Any]]) -> Measures:
 
 
 def _further(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return means over the last 20 rounds of what was examined, the deviation of the loss, and peaks of G~^2 and B~^2.
+    """Return means over the last 20 rounds of what was measured, the deviation of the loss, and peaks of G~^2 and B~^2.
 
     The peaks are over the rounds 10 to 100, as Augenstein et al. have them.
     """
     last = [row for row in rows[-WINDOW:] if "loss" in row]
-    found = _examined_means(last)
+    found = _evaluated_means(last)
     found |= _half_way(rows)
     found["loss_sd"] = pstdev(row["loss"] for row in last)
     for name in ("gt2", "bt2"):
-        if peaks := _examined_early(rows, name):
+        if peaks := _evaluated_early(rows, name):
             found[f"max_{name}"] = max(peaks)
     return found
 
@@ -101,12 +101,12 @@ def _half_way(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return {f"half_{name}": float(half[-1][name]) for name in _HALF_WAY if half and name in half[-1]}
 
 
-def _examined_means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _evaluated_means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the mean of each quantity that the last of `rows` has, over the rows that have it."""
-    names = [name for name in rows[-1] if name.endswith(EXAMINED)]
+    names = [name for name in rows[-1] if name.endswith(EVALUATED)]
     return {name: fmean(row[name] for row in rows if name in row) for name in names}
 
 
-def _examined_early(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+def _evaluated_early(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
     """Return the values of `name` in the rounds 10 to 100."""
     return [row[name] for row in rows if row.get(name) is not None and 10 <= row["round"] <= 100]

@@ -35,9 +35,9 @@ def spending_of(server: ServerOptions) -> Spending | None:
     if server.privacy is None:
         return None
     algorithm = server.algorithm
-    plain = tuple(name in algorithm.plain for name in algorithm.changes)
+    unweighted = tuple(name in algorithm.unweighted for name in algorithm.changes)
     clip = server.uplink[-2] if len(server.uplink) > 1 else None
-    return spending_on(noise_of(server), clip, server.privacy.delta, plain)
+    return spending_on(noise_of(server), clip, server.privacy.delta, unweighted)
 
 
 def sentences(server: ServerOptions, devices: int) -> list[str]:

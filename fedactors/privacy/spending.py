@@ -44,12 +44,12 @@ _DIGITS = 9  # of epsilon: more would depend on the processor
 class Spending(ABC):
     """What the devices have spent; `spent` is `(devices,)`, and grows with the largest number of a device heard.
 
-    `plain` says for each vector that a device uploads whether it is summed without weights.
+    `unweighted` says for each vector that a device uploads whether it is summed without weights.
     """
 
-    def __init__(self, delta: float, plain: tuple[bool, ...]) -> None:
+    def __init__(self, delta: float, unweighted: tuple[bool, ...]) -> None:
         self.delta = delta
-        self._plain = plain
+        self._unweighted = unweighted
         self.spent: Float64 = np.zeros(0)
 
     def add(self, clients: Int64, weights: Float64) -> None:
@@ -57,8 +57,8 @@ class Spending(ABC):
         if not len(clients):
             return
         self._grow(int(clients.max()) + 1)
-        for plain in self._plain:
-            self._spend(clients, np.ones(len(weights)) if plain else weights)
+        for unweighted in self._unweighted:
+            self._spend(clients, np.ones(len(weights)) if unweighted else weights)
         self._close()
 
     @property
@@ -87,9 +87,9 @@ class GaussianSpending(Spending):
     """Of Gaussian noise; `spent` is one over the square of the multiplier of all rounds together."""
 
     def __init__(
-        self, noise: Noise, delta: float, plain: tuple[bool, ...], counted: AdaptiveClip | None = None
+        self, noise: Noise, delta: float, unweighted: tuple[bool, ...], counted: AdaptiveClip | None = None
     ) -> None:
-        super().__init__(delta, plain)
+        super().__init__(delta, unweighted)
         self._noise = noise
         self._bit = 0.0 if counted is None else 1 / (2 * counted.count_deviation) ** 2
 
@@ -103,8 +103,8 @@ class GaussianSpending(Spending):
 class LaplaceSpending(Spending):
     """Of Laplace noise; `spent` is epsilon itself, for any delta."""
 
-    def __init__(self, noise: Noise, delta: float, plain: tuple[bool, ...]) -> None:
-        super().__init__(delta, plain)
+    def __init__(self, noise: Noise, delta: float, unweighted: tuple[bool, ...]) -> None:
+        super().__init__(delta, unweighted)
         self._noise = noise
 
     def _spend(self, clients: Int64, weights: Float64) -> None:
@@ -117,8 +117,8 @@ class LaplaceSpending(Spending):
 class TreeSpending(Spending):
     """Of the noise of a tree; `spent` counts the nodes whose noise has been used."""
 
-    def __init__(self, noise: TreeNoise, delta: float, plain: tuple[bool, ...]) -> None:
-        super().__init__(delta, plain)
+    def __init__(self, noise: TreeNoise, delta: float, unweighted: tuple[bool, ...]) -> None:
+        super().__init__(delta, unweighted)
         self._noise = noise
         self._rounds = 0  # in which somebody was heard
         self._open: list[Float64] = []  # by level: what each device has in the node that is not complete
@@ -188,7 +188,7 @@ def gaussian_epsilon(spent: float, delta: float) -> float:
 
 
 def spending_on(
-    noise: UpdateTransform | None, clip: UpdateTransform | None, delta: float, plain: tuple[bool, ...]
+    noise: UpdateTransform | None, clip: UpdateTransform | None, delta: float, unweighted: tuple[bool, ...]
 ) -> Spending | None:
     """Return what accounts for a kind of noise behind a clip; None if that guarantees nothing that can be counted.
 
@@ -198,12 +198,12 @@ def spending_on(
     if counted is not None and not _counts_with_noise(counted):
         return None
     if type(noise) is TreeNoise and counted is None:
-        return TreeSpending(noise, delta, plain)
+        return TreeSpending(noise, delta, unweighted)
     if not isinstance(noise, Noise) or noise.multiplier is None:
         return None
     if type(noise) is GaussianNoise:
-        return GaussianSpending(noise, delta, plain, counted)
-    return LaplaceSpending(noise, delta, plain) if type(noise) is LaplaceNoise else None
+        return GaussianSpending(noise, delta, unweighted, counted)
+    return LaplaceSpending(noise, delta, unweighted) if type(noise) is LaplaceNoise else None
 
 
 def _counts_with_noise(clip: AdaptiveClip) -> bool:

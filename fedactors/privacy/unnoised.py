@@ -83,7 +83,7 @@ def _of_devices(stop: StopOptions, has_accuracy: bool | None) -> str:
 def _uploads(server: ServerOptions, facts: RunFacts) -> Iterator[tuple[str, str]]:
     """Yield what the server gets of a device, or works out of it, besides its noisy updates."""
     algorithm = server.algorithm
-    further = set(algorithm.plain) - set(algorithm.changes)
+    further = set(algorithm.unweighted) - set(algorithm.changes)
     if facts.uploads > len(algorithm.changes) or further or not names_changes(type(algorithm)):
         yield f'"{algorithm.name}" uploads more than what noise is added to', _WITHOUT
     if facts.buffers:
@@ -122,7 +122,7 @@ def _counts(uplink: Sequence[UpdateTransform]) -> Iterator[tuple[str, str]]:
 
 def _telling(transforms: Sequence[UpdateTransform]) -> str:
     """Return the first transform that has clients send a number besides their updates; nothing if none does."""
-    return next((one.name for one in transforms if one.first_told is not None), "")
+    return next((one.name for one in transforms if one.first_broadcast_value is not None), "")
 
 
 def _sums(server: ServerOptions, noise: UpdateTransform) -> Iterator[tuple[str, str]]:
@@ -137,7 +137,7 @@ def _sums(server: ServerOptions, noise: UpdateTransform) -> Iterator[tuple[str, 
                 " share",
                 _WITHOUT,
             )
-    if isinstance(noise, TreeNoise) and set(algorithm.plain) & set(algorithm.changes):
+    if isinstance(noise, TreeNoise) and set(algorithm.unweighted) & set(algorithm.changes):
         yield f'tree noise has one weight, and "{algorithm.name}" sums some uploads without weights', _WITHOUT
 
 

@@ -20,7 +20,7 @@ class AlternateOptions(Options):
     """Steps that train the personal part."""
 
     @model_validator(mode="after")
-    def _one_measure(self) -> AlternateOptions:
+    def _check_epochs_or_steps(self) -> AlternateOptions:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give either epochs or steps")
         return self

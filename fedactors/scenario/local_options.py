@@ -29,7 +29,7 @@ class LocalOptions(Options):
     """Bound of each gradient of the loss: `{norm: 1.0}` or `{value: 0.5}`."""
 
     @model_validator(mode="after")
-    def _one_measure(self) -> LocalOptions:
+    def _check_epochs_or_steps(self) -> LocalOptions:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give either epochs or steps")
         if self.steps is not None and self.update_unit == "epoch":
@@ -47,7 +47,7 @@ class GroupLocal(Options):
     batch: int | None = Field(default=None, ge=1, le=1_000_000)
 
     @model_validator(mode="after")
-    def _one_measure(self) -> GroupLocal:
+    def _check_epochs_or_steps(self) -> GroupLocal:
         if self.epochs is not None and self.steps is not None:
             raise ValueError("give either epochs or steps")
         if self.epochs is None and self.steps is None and self.batch is None:

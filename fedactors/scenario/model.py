@@ -79,7 +79,7 @@ class Scenario(Options):
         return scenario
 
     @model_validator(mode="after")
-    def _groups_have_names(self) -> Scenario:
+    def _check_group_names(self) -> Scenario:
         names = [group.name for group in self.population]
         for name in self.cluster.resources:
             if name not in names:
@@ -90,7 +90,7 @@ class Scenario(Options):
         return self
 
     @model_validator(mode="after")
-    def _there_are_devices_enough(self) -> Scenario:
+    def _check_device_count(self) -> Scenario:
         devices = self.devices
         server = self.server.of(devices)
         if server.quorum is not None and server.quorum > devices:
@@ -109,7 +109,7 @@ class Scenario(Options):
         return self
 
     @model_validator(mode="after")
-    def _groups_have_work(self) -> Scenario:
+    def _check_local_options(self) -> Scenario:
         for number in range(len(self.population)):
             try:
                 self.local_of(number)
@@ -118,22 +118,27 @@ class Scenario(Options):
         return self
 
     @model_validator(mode="after")
-    def _spends_what_is_counted_and_hides_what_is_not_needed(self) -> Scenario:
-        budget, secure = self.server.budget, self.server.secure
+    def _check_secure_aggregation(self) -> Scenario:
+        secure = self.server.secure
         if secure is not None and (problem := secure.problem(self.server)):
             raise ValueError(f"server.secure: {problem}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_budget(self) -> Scenario:
+        budget = self.server.budget
         if budget is not None and (problem := budget.problem([group.energy for group in self.population])):
             raise ValueError(f"server.budget.{problem}")
         return self
 
     @model_validator(mode="after")
-    def _stops_by_what_is_measured(self) -> Scenario:
+    def _check_stop_measure(self) -> Scenario:
         if self.server.stop is not None:
             self.server.stop.check(self.task.own_metrics, self.task.has_accuracy)
         return self
 
     @model_validator(mode="after")
-    def _tf32_has_a_gpu(self) -> Scenario:
+    def _check_tf32_needs_gpu(self) -> Scenario:
         if self.precision == "tf32" and not self.cluster.gpus_per_actor:
             raise ValueError(
                 "precision: tf32 is a format of GPUs, and clients are computed on the CPU"

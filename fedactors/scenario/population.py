@@ -33,7 +33,7 @@ class Compute(Options):
     """Standard deviation of the logarithm over the group; 0 makes all devices equal."""
 
     @model_validator(mode="after")
-    def _takes_time(self) -> Compute:
+    def _check_speed(self) -> Compute:
         if self.per_sample == 0:
             raise ValueError("per_sample must be longer than 0")
         if sum(given is not None for given in (self.per_sample, self.flops, self.table)) != 1:
@@ -60,7 +60,7 @@ class Network(Options):
     """Standard deviation of the logarithm of both rates over the group; not of those that a recording says."""
 
     @model_validator(mode="after")
-    def _nothing_in_vain(self) -> Network:
+    def _check_options_without_effect(self) -> Network:
         """Refuse what changes nothing, as recordings say all rates: it looks as if it did."""
         traced = self.trace is not None and self.trace.down is not None and self.trace.up is not None
         instead = "trace has both directions" if traced else "table has both rates" if self.table else ""
@@ -117,13 +117,13 @@ class GroupOptions(Options):
     """What becomes of work in flight then: it is lost, or the device stops in time to hand in the steps it has done."""
 
     @model_validator(mode="after")
-    def _leaves_after_it_came(self) -> GroupOptions:
+    def _check_depart_after_arrive(self) -> GroupOptions:
         if self.depart is not None and self.depart <= self.arrive:
             raise ValueError("depart must be later than arrive")
         return self
 
     @model_validator(mode="after")
-    def _sampled_alone(self) -> GroupOptions:
+    def _check_sampled_participation(self) -> GroupOptions:
         """Refuse what interrupts or slows the trips of sampled devices: shares would not be those of the law."""
         varying = {
             "availability": not isinstance(self.availability, Always),
@@ -139,7 +139,7 @@ class GroupOptions(Options):
         return self
 
     @model_validator(mode="after")
-    def _absence_is_known_beforehand(self) -> GroupOptions:
+    def _check_departs_after(self) -> GroupOptions:
         if self.departs_after == 0:
             raise ValueError("departs_after must be longer than 0")
         if self.departs_after is not None and isinstance(self.availability, ProcessBehaviour):

@@ -75,13 +75,13 @@ class Links(Options):
     up: RateRecording | None = None
 
     @model_validator(mode="after")
-    def _something(self) -> Links:
+    def _check_down_or_up(self) -> Links:
         if self.down is None and self.up is None:
             raise ValueError("give down, up or both")
         return self
 
     @model_validator(mode="after")
-    def _one_link(self) -> Links:
+    def _check_directions_agree(self) -> Links:
         """Refuse directions that would part: the k-th rows of both are one link, at one place of its recording."""
         if self.down is None or self.up is None:
             return self

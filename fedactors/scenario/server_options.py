@@ -49,7 +49,7 @@ class FineTuneOptions(Options):
     """Samples of a step; by default as many as in training."""
 
     @model_validator(mode="after")
-    def _one_measure(self) -> FineTuneOptions:
+    def _check_epochs_or_steps(self) -> FineTuneOptions:
         if (self.epochs is None) == (self.steps is None):
             raise ValueError("give either epochs or steps")
         return self
@@ -166,7 +166,7 @@ class ServerOptions(Options):
     """The run ends, as diverged, with the first round whose train loss is above this."""
 
     @model_validator(mode="after")
-    def _a_round_can_end(self) -> ServerOptions:
+    def _check_round_end(self) -> ServerOptions:
         if self.deadline == 0:
             raise ValueError("deadline must be longer than 0; write none to wait for everybody")
         if not self.close_early and self.deadline is None:
@@ -204,13 +204,13 @@ class ServerOptions(Options):
                 raise ValueError(f"quorum {self.quorum} is more than the {asked} clients asked")
 
     @model_validator(mode="after")
-    def _the_server_has_data(self) -> ServerOptions:
+    def _check_server_data(self) -> ServerOptions:
         if self.data is None and (user := self._user_of_data()):
             raise ValueError(f"{user} needs data of the server's own; give server.data")
         return self
 
     @model_validator(mode="after")
-    def _one_rate_of_the_server(self) -> ServerOptions:
+    def _check_server_rate(self) -> ServerOptions:
         if self.server_schedule is None:
             return self
         key = self.algorithm.server_rate_key
@@ -224,14 +224,14 @@ class ServerOptions(Options):
         return self
 
     @model_validator(mode="after")
-    def _both_losses_have_a_weight(self) -> ServerOptions:
+    def _check_dissimilarity_weights(self) -> ServerOptions:
         measured = self.dissimilarity_every is not None and self.algorithm.centre in ("before", "beside")
         if measured and not 0 < self.algorithm.central_share < 1:
             raise ValueError("dissimilarity_every divides by both weights: central_weight must lie between 0 and 1")
         return self
 
     @model_validator(mode="after")
-    def _defined_without_rounds(self) -> ServerOptions:
+    def _check_asynchronous_options(self) -> ServerOptions:
         """Refuse what has no meaning where updates start from older models, with the reason."""
         timing = self.timing
         if not timing.asynchronous:
@@ -250,7 +250,7 @@ class ServerOptions(Options):
         return self
 
     @model_validator(mode="after")
-    def _updates_can_be_combined(self) -> ServerOptions:
+    def _check_aggregation(self) -> ServerOptions:
         """Refuse a rule for single updates where what is summed is no mean of updates, with the reason."""
         rule = self.aggregation
         if not rule.single:

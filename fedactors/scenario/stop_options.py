@@ -29,7 +29,7 @@ class Level(Options):
     """Ends the run at this value and below it."""
 
     @model_validator(mode="after")
-    def _one_side(self) -> Level:
+    def _check_above_or_below(self) -> Level:
         if sum(given is not None for given in (self.at, self.above, self.below)) != 1:
             raise ValueError("give either above or below")
         return self
@@ -79,7 +79,7 @@ class StopOptions(Options):
         return {**rest, "reach": {**named, **levels}}
 
     @model_validator(mode="after")
-    def _something(self) -> StopOptions:
+    def _check_reach_or_patience(self) -> StopOptions:
         if not self.reach and self.patience is None:
             raise ValueError("nothing ends the run (accepted: the level of a measure, as accuracy: 0.9, or patience)")
         if self.patience is None and self.min_delta:

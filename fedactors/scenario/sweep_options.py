@@ -61,7 +61,7 @@ class Sweep(Options):
     """Further measures, each a column of the table: seconds, bytes, joules, epsilon, …"""
 
     @model_validator(mode="after")
-    def _something(self) -> Sweep:
+    def _check_variants(self) -> Sweep:
         if not self.grid and not self.list:
             raise ValueError("nothing is varied (accepted: a grid, a list, or both)")
         labels = [variant.label for variant in self.list]

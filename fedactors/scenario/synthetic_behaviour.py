@@ -38,7 +38,7 @@ class SyntheticBehaviour(Options):
     """After how many days the windows repeat; whole weeks keep weekends where they are."""
 
     @model_validator(mode="after")
-    def _takes_time(self) -> SyntheticBehaviour:
+    def _check_times(self) -> SyntheticBehaviour:
         if not self.mean_on or not self.mean_off:
             raise ValueError("mean_on and mean_off must be longer than 0")
         if self.night_from == self.night_until:

@@ -39,7 +39,7 @@ class Trace(Options):
     """Refuse recordings that need repair."""
 
     @model_validator(mode="after")
-    def _departures_have_one_beginning(self) -> Trace:
+    def _check_offset(self) -> Trace:
         if self.at_end == "depart" and self.offset == "random":
             raise ValueError("offset: random needs a recording that loops (at_end: loop or loop_days)")
         if self.begin and self.offset != "none":

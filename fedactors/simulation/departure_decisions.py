@@ -101,13 +101,12 @@ def _as_tried(client: int, out: bool, known: Mapping[int, bool]) -> Decide:
 
 def _future(tasks: RunTasks, pipeline: Pipeline, objective: Objective, plans: Iterator[Plan], decide: Decide) -> float:
     """Play the rest of the run and return its last loss; infinite if it diverges."""
-    last, flying = float("inf"), 0
+    last = float("inf")
     for plan, final in with_last(plans):
         objective_state = objective.at(plan, decide)
         pipeline.submit(tasks.next(plan, objective_state, last=final))
-        flying += 1
-        while flying and (final or flying >= pipeline.max_in_flight):
-            outcomes, flying = pipeline.finish(), flying - 1
+        while pipeline.in_flight and (final or pipeline.in_flight >= pipeline.max_in_flight):
+            outcomes = pipeline.finish()
             if outcomes.bad or not outcomes.sound:
                 return float("inf")
             last = (outcomes.evaluated or {}).get("loss", last)

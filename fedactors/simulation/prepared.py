@@ -166,9 +166,9 @@ class Prepared:
         return self._chain("downlink")
 
     @property
-    def told(self) -> dict[str, float]:
-        """The first values of numbers that go to clients with the model, by name."""
-        return self.uplink.told(self.scenario.server.algorithm.changes) if self.uplink else {}
+    def broadcast_values(self) -> dict[str, float]:
+        """The first values of the numbers that are broadcast with the model, by name."""
+        return self.uplink.broadcast_values(self.scenario.server.algorithm.changes) if self.uplink else {}
 
     @property
     def feedback(self) -> dict[str, int]:
@@ -207,7 +207,7 @@ class Prepared:
         return payload._replace(
             down=payload.down * shared
             + self._saved(self.downlink, len(algorithm.sends), shared)
-            + len(self.told) * BYTES_PER_PARAMETER / self.model_bytes
+            + len(self.broadcast_values) * BYTES_PER_PARAMETER / self.model_bytes
             + secure.down / self.model_bytes,
             up=payload.up * shared * secure.bits / FLOAT
             + self._saved(self.uplink, len(algorithm.changes), shared, secure.bits)

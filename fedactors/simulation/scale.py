@@ -123,7 +123,7 @@ def _opened(prepared: Prepared, hosts: int, step: float | None, address: str | N
 
 
 def _uploads(prepared: Prepared) -> tuple[str, ...]:
-    return ("delta", *prepared.scenario.server.algorithm.plain)
+    return ("delta", *prepared.scenario.server.algorithm.unweighted)
 
 
 def _tasks(prepared: Prepared, device: str) -> Iterator[tuple[RoundTask, float]]:

@@ -1,4 +1,4 @@
-"""The recordings and data that a scenario names, and digests by which a study knows them again.
+"""The recordings and data that a scenario names, and digests by which a study identifies them.
 
 Data sets that are published under a name, such as MNIST, are what they are: only what a scenario names by a path of its
 own is looked at.

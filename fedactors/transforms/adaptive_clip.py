@@ -49,11 +49,11 @@ class AdaptiveClip(UpdateTransform):
 
     @property
     def bound(self) -> tuple[float, int]:
-        """The norm of the first round; later the server tells it."""
+        """The norm of the first round; later the server broadcasts it."""
         return self.initial, 2
 
     @property
-    def first_told(self) -> float:
+    def first_broadcast_value(self) -> float:
         """The norm of the first round."""
         return self.initial
 
@@ -63,11 +63,11 @@ class AdaptiveClip(UpdateTransform):
 
     def apply(self, rows: Tensor, kept: Vectors, given: Given) -> tuple[Tensor, dict[str, Tensor]]:
         """Shorten each row that is too long, and tell which are not: `count` is (clients, 1)."""
-        norms = row_norms(rows)
-        return rows * (given.told / norms).clamp(max=1.0), {"count": (norms <= given.told).to(rows.dtype)}
+        norms, longest = row_norms(rows), given.broadcast_value
+        return rows * (longest / norms).clamp(max=1.0), {"count": (norms <= longest).to(rows.dtype)}
 
-    def told_next(self, told: float, count: float, heard: int, draws: SenderDraws) -> float:
+    def next_broadcast_value(self, value: float, count: float, heard: int, draws: SenderDraws) -> float:
         """Return the norm after a round in which `count` of the updates heard were no longer than it."""
         centred = count - heard / 2 + self.count_deviation * float(draws.normal(1)[0, 0])
         step = -self.rate * (centred / heard + 0.5 - self.quantile)
-        return min(max(told * exp(min(max(step, -_FAR), _FAR)), SHORTEST), LONGEST)
+        return min(max(value * exp(min(max(step, -_FAR), _FAR)), SHORTEST), LONGEST)

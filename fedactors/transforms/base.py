@@ -38,7 +38,7 @@ class Given(NamedTuple):
     draws: SenderDraws  # random numbers of each row's sender
     norm: float = 0.0  # of the longest update, by the `clip` just before; 0 without one
     largest: float = 1.0  # of the weights in a sum; 1 at clients
-    told: float = 0.0  # the number that the server tells all senders, see `first_told`
+    broadcast_value: float = 0.0  # the number that the server broadcasts with the model, see `first_broadcast_value`
 
 
 class UpdateTransform(Options):
@@ -69,17 +69,17 @@ class UpdateTransform(Options):
         return None
 
     @property
-    def first_told(self) -> float | None:
-        """A number that the server tells all senders with the model, before the first round; None if it tells none.
+    def first_broadcast_value(self) -> float | None:
+        """The number that the server broadcasts with the model in the first round; None if it broadcasts none.
 
-        Then `apply` also returns a `count` of each row, `(clients, 1)`, and `told_next` works out the next number from
-        their sum.
+        With a number, `apply` also returns a `count` of each row, `(clients, 1)`, and `next_broadcast_value` computes
+        the next number from the sum of these counts.
         """
         return None
 
-    def told_next(self, told: float, count: float, heard: int, draws: SenderDraws) -> float:
-        """Return the number to tell after a round, from the one before and the sum of the counts of `heard` updates."""
-        return told
+    def next_broadcast_value(self, value: float, count: float, heard: int, draws: SenderDraws) -> float:
+        """Return the number to broadcast after a round, from the previous one and the sum of `heard` counts."""
+        return value
 
     def travelling(self, layout: Layout) -> Layout:
         """Return the layout of what travels where `layout` does: the same, unless some tensors stay behind."""

@@ -83,34 +83,34 @@ class Chain:
             for name, length in one.state(self.layout).items()
         }
 
-    def told(self, vectors: Iterable[str]) -> dict[str, float]:
-        """Return the first value of each number that the server tells with the model, by name."""
+    def broadcast_values(self, vectors: Iterable[str]) -> dict[str, float]:
+        """Return the first value of each number that the server broadcasts with the model, by name."""
         return {
-            f"{self.way}.{vector}.{number}.told": one.first_told
+            f"{self.way}.{vector}.{number}.told": one.first_broadcast_value
             for vector in vectors
             for number, one in enumerate(self.transforms)
-            if one.first_told is not None
+            if one.first_broadcast_value is not None
         }
 
-    def told_next(
-        self, vector: str, told: Mapping[str, float], counts: Mapping[str, float], heard: int, draws: SenderDraws
+    def next_broadcast_values(
+        self, vector: str, broadcast: Mapping[str, float], counts: Mapping[str, float], heard: int, draws: SenderDraws
     ) -> dict[str, float]:
-        """Return what the server tells after a round, from what it `told` and the sums of the clients' counts."""
+        """Return the numbers to broadcast after a round, from those `broadcast` before and the sums of the counts."""
         found = {}
         for number, one in enumerate(self.transforms):
             prefix = f"{self.way}.{vector}.{number}."
-            if one.first_told is not None:
-                before, count = told[prefix + "told"], counts[prefix + "count"]
-                found[prefix + "told"] = one.told_next(before, count, heard, draws)
+            if one.first_broadcast_value is not None:
+                before, count = broadcast[prefix + "told"], counts[prefix + "count"]
+                found[prefix + "told"] = one.next_broadcast_value(before, count, heard, draws)
         return found
 
     def sent(
-        self, vector: str, rows: Tensor, kept: Vectors, draws: SenderDraws, told: Mapping[str, float] = NOTHING
+        self, vector: str, rows: Tensor, kept: Vectors, draws: SenderDraws, broadcast: Mapping[str, float] = NOTHING
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return rows of a vector, `(senders, parameters)`, as they arrive, and what their senders keep now.
 
-        `kept` has rows under the names of `keeps`, `told` numbers under those of `told`; counts are among what is
-        returned. Values outside the layout do not travel: they are 0.
+        `kept` has rows under the names of `keeps`, `broadcast` numbers under those of `broadcast_values`; counts are
+        among what is returned. Values outside the layout do not travel: they are 0.
         """
         import torch
 
@@ -123,7 +123,7 @@ class Chain:
                 continue
             prefix = f"{self.way}.{vector}.{number}."
             mine = {name: kept[prefix + name] for name in one.state(self.layout)}
-            travelling, renewed = one.apply(travelling, mine, self._given(vector, number, draws, told))
+            travelling, renewed = one.apply(travelling, mine, self._given(vector, number, draws, broadcast))
             fresh |= {prefix + name: value for name, value in renewed.items()}
         if positions is not None:
             travelling = rows.new_zeros(rows.shape).index_copy(1, positions, travelling)
@@ -132,7 +132,7 @@ class Chain:
         return travelling, fresh
 
     def received(
-        self, vector: str, total: Tensor, draws: SenderDraws, largest: float, told: Mapping[str, float] = NOTHING
+        self, vector: str, total: Tensor, draws: SenderDraws, largest: float, broadcast: Mapping[str, float] = NOTHING
     ) -> Tensor:
         """Return the weighted sum of a round, `(parameters,)`, after what the server applies to it.
 
@@ -142,17 +142,17 @@ class Chain:
 
         if (noise := self.noise) is None:
             return total
-        given = self._given(vector, len(self.transforms) - 1, draws, told)
+        given = self._given(vector, len(self.transforms) - 1, draws, broadcast)
         positions = torch.from_numpy(self.layout.positions).to(total.device)
         rows, _ = noise.apply(total[positions][None], {}, given._replace(largest=largest))
         return total.index_copy(0, positions, rows[0])
 
-    def _given(self, vector: str, number: int, draws: SenderDraws, told: Mapping[str, float]) -> Given:
+    def _given(self, vector: str, number: int, draws: SenderDraws, broadcast: Mapping[str, float]) -> Given:
         """Return what the transform at a place may know."""
         bound = self.transforms[number - 1].bound if number else None
-        norm = told.get(f"{self.way}.{vector}.{number - 1}.told", bound[0] if bound else 0.0)
-        own = told.get(f"{self.way}.{vector}.{number}.told", 0.0)
-        return Given(self.layout, self.wires[number], draws, norm, told=own)
+        norm = broadcast.get(f"{self.way}.{vector}.{number - 1}.told", bound[0] if bound else 0.0)
+        own = broadcast.get(f"{self.way}.{vector}.{number}.told", 0.0)
+        return Given(self.layout, self.wires[number], draws, norm, broadcast_value=own)
 
     def _placed(self, number: int, work: Callable[[], T]) -> T:
         """Return what `work` does. Raises its ScenarioError with the place in the list."""

@@ -25,7 +25,7 @@ class Noise(UpdateTransform):
     """Among how many clients the noise of one round is divided, where clients add it."""
 
     @model_validator(mode="after")
-    def _one_size(self) -> Noise:
+    def _check_noise_size(self) -> Noise:
         if (self.multiplier is None) == (self.deviation is None):
             raise ValueError("give either multiplier or deviation")
         if self.over > 1 and self.added == "server":

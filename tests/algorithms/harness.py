@@ -107,19 +107,19 @@ class Federation:
         for client, done, weight in sorted(zip(clients, steps, weights, strict=True)):
             trip = self.trip(client, done, sent)
             for name, value in self.algorithm.upload(trip).items():
-                share = value * (1.0 if name in self.algorithm.plain else weight)
+                share = value * (1.0 if name in self.algorithm.unweighted else weight)
                 sums[name] = sums[name] + share if name in sums else share
             fresh[client] = self.algorithm.keep(trip)
         if self.algorithm.keeps and arrived:
-            self.state = self.algorithm.moved(self.state, facts._replace(departed=()), ())
+            self.state = self.algorithm.members_changed(self.state, facts._replace(departed=()), ())
             facts = facts._replace(members=self.members + len(arrived), arrived=())
         state = {**self.state, **(found if self.algorithm.centre == "beside" else {})}
         act = self.algorithm.aggregate if sums else None
         self.state = act(state, sums, facts, self.central) if act else self.algorithm.idle(state, facts, self.central)
         self.kept |= fresh
         if self.algorithm.keeps and departed:
-            gone = [self.kept.pop(client) for client in departed if client in self.kept]
-            self.state = self.algorithm.moved(self.state, facts, gone)
+            departed_states = [self.kept.pop(client) for client in departed if client in self.kept]
+            self.state = self.algorithm.members_changed(self.state, facts, departed_states)
         self.members += len(arrived) - len(departed)
         self.version += 1
         return self.state["x"]

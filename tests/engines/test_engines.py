@@ -83,7 +83,7 @@ PLAIN = [(algorithm, engine) for algorithm in (FedAvg(), Pulled()) for engine in
 @pytest.mark.parametrize("name", MODELS)
 def test_engines_agree_on_unequal_steps_and_unequal_starts(name, algorithm, engine):
     if engine is DenseGramEngine and name == "logistic":
-        pytest.skip("the span is that of a first layer of two or more")
+        pytest.skip("dense gram needs two or more layers")
     model = MODELS[name]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     work = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
@@ -93,7 +93,7 @@ def test_engines_agree_on_unequal_steps_and_unequal_starts(name, algorithm, engi
     assert one.loss == pytest.approx(many.loss, rel=1e-5)
 
 
-def test_sequential_and_cohort_agree_on_convolutions_with_dropout():
+def test_sequential_and_vmap_agree_on_convolutions_with_dropout():
     model = FslCifar().build((3, 32, 32), 10)
     work = chunk((3, 0, 2, 1, 1))
     sent = [{"x": initial(model, 1)}]
@@ -106,7 +106,7 @@ def test_stacks_of_dense_layers_are_batched_and_nothing_else_is():
     assert not DenseBatchedEngine().supports(LocalWork(FslCifar().build((3, 32, 32), 10)), "cpu")
 
 
-def test_the_span_is_taken_where_trips_are_short_and_nothing_but_the_gradient_is_followed():
+def test_dense_gram_is_taken_where_trips_are_short_and_nothing_but_the_gradient_is_followed():
     wide = Mlp(hidden=[200]).build((1, 28, 28), 10)
     assert engine_of(task(wide)) is DenseGramEngine
     assert engine_of(replace(task(wide), algorithm=Pulled())) is DenseBatchedEngine
@@ -119,7 +119,7 @@ def test_the_span_is_taken_where_trips_are_short_and_nothing_but_the_gradient_is
 
 
 @pytest.mark.parametrize("batch", [1, 3, 32])
-def test_the_span_agrees_on_long_trips_of_any_batch(batch):
+def test_dense_gram_agrees_on_long_trips_of_any_batch(batch):
     model = MODELS["deep"]
     training_task = task(model, batch)
     work = chunk(tuple(w.wanted for w in training_task.workloads))

@@ -42,7 +42,7 @@ def run(folder, made, hosts, monkeypatch):
 def check(tmp_path, monkeypatch, clients, **server):
     made = scenario(clients, **server)
     found = [run(tmp_path / str(hosts), made, hosts, monkeypatch) for hosts in (1, 3, 7)]
-    vectors = 2 if made.server.algorithm.plain else 1  # SCAFFOLD sends its control variates besides
+    vectors = 2 if made.server.algorithm.unweighted else 1  # SCAFFOLD sends its control variates besides
     model = found[0].state["x"].nbytes * vectors
     for hosts, result in zip((1, 3, 7), found, strict=True):
         assert result.summary["digests"] == found[0].summary["digests"]

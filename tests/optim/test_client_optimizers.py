@@ -196,7 +196,7 @@ WORK = {"steps": (10, 0, 7, 2, 1), "bases": (0, 1, 1, 0, 1), "weights": (0.5, 1.
     ],
     ids=lambda o: getattr(o, "name", ""),
 )
-def test_sequential_and_cohort_agree_for_every_optimizer(optimizer, algorithm, name, engine):
+def test_engines_agree_with_the_reference_for_every_optimizer(optimizer, algorithm, name, engine):
     """Unequal steps, unequal starts, dropout in the deep model; uploads other than the model's update too."""
     model = MODELS[name]
     sent = [{"x": initial(model, seed), "vhat": np.full(model.parameters, 1e-4, np.float32)} for seed in (1, 2)]
@@ -212,7 +212,7 @@ def test_sequential_and_cohort_agree_for_every_optimizer(optimizer, algorithm, n
 
 
 @pytest.mark.parametrize("algorithm", [FedAMS(), FedLAMB()], ids=lambda a: a.name)
-def test_sequential_and_cohort_agree_on_the_papers_cnn_with_dropout(algorithm):
+def test_sequential_and_vmap_agree_on_the_papers_cnn_with_dropout(algorithm):
     model = LambCnn().build((1, 28, 28), 10)
     sent = [{"x": initial(model, 1), "vhat": np.full(model.parameters, 1e-4, np.float32)}]
     work = chunk((2, 0, 2, 1, 1), lr=0.01)

@@ -203,12 +203,12 @@ def test_a_clip_that_adapts_worked_by_hand():
     clip, of = AdaptiveClip(initial=1.0), layout((4,))
     chain = Chain("uplink", [clip], of)
     rows = torch.eye(4) * torch.tensor([3.0, 1.0, 0.5, 0.0])[:, None]
-    told = chain.told(["delta"])
-    assert told == {"uplink.delta.0.told": 1.0}
-    sent, counts = chain.sent("delta", rows, {}, draws(4), told)
+    values = chain.broadcast_values(["delta"])
+    assert values == {"uplink.delta.0.told": 1.0}
+    sent, counts = chain.sent("delta", rows, {}, draws(4), values)
     assert counts["uplink.delta.0.count"].tolist() == [[0.0], [1.0], [1.0], [1.0]]
     assert sent.norm(dim=1).tolist() == [1.0, 1.0, 0.5, 0.0]
-    after = chain.told_next("delta", told, {"uplink.delta.0.count": 3.0}, 4, draws(1))
+    after = chain.next_broadcast_values("delta", values, {"uplink.delta.0.count": 3.0}, 4, draws(1))
     assert after["uplink.delta.0.told"] == pytest.approx(np.exp(-0.05))
 
 
@@ -217,7 +217,7 @@ def test_a_norm_stays_a_norm_whatever_the_noise_in_counts(deviation):
     """Noise makes steps of the logarithm of C that no number can hold; an update of zeros stays one at any C."""
     clip = AdaptiveClip(count_deviation=deviation, rate=1.0)
     for number in range(20):
-        norm = clip.told_next(1.0, 1.0, 2, draws(1, round=number))
+        norm = clip.next_broadcast_value(1.0, 1.0, 2, draws(1, round=number))
         assert 1e-30 <= norm <= 1e30
         chain = Chain("uplink", [clip], layout((4,)))
         sent, _ = chain.sent("delta", torch.zeros(1, 4), {}, draws(1), {"uplink.delta.0.told": norm})
@@ -230,11 +230,12 @@ def test_the_norm_finds_the_median_of_norms():
     chain = Chain("uplink", [clip], of)
     rows = normal(9, 50)
     rows = rows / rows.norm(dim=1, keepdim=True) * torch.arange(1.0, 10.0)[:, None]
-    told = chain.told(["delta"])
+    values = chain.broadcast_values(["delta"])
     for _ in range(200):
-        _, counts = chain.sent("delta", rows, {}, draws(9), told)
-        told = chain.told_next("delta", told, {name: float(one.sum()) for name, one in counts.items()}, 9, draws(1))
-    assert told["uplink.delta.0.told"] == pytest.approx(5, rel=0.03)
+        _, counts = chain.sent("delta", rows, {}, draws(9), values)
+        counted = {name: float(one.sum()) for name, one in counts.items()}
+        values = chain.next_broadcast_values("delta", values, counted, 9, draws(1))
+    assert values["uplink.delta.0.told"] == pytest.approx(5, rel=0.03)
 
 
 def test_a_run_follows_its_norms(tmp_path):

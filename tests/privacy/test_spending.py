@@ -146,7 +146,7 @@ def test_a_bit_costs_what_it_moves_beside_one_that_adds_nothing(bits):
     moved = []
     for device in range(heard):
         others = sum(bits) - bits[device]
-        one, none = (silent.told_next(1.0, others + bit, heard, draws(1)) for bit in (bits[device], 0.5))
+        one, none = (silent.next_broadcast_value(1.0, others + bit, heard, draws(1)) for bit in (bits[device], 0.5))
         moved.append(abs(np.log(one) - np.log(none)) * heard / silent.rate)
     np.testing.assert_allclose(moved, 0.5)
     found = spent_by(

@@ -73,7 +73,7 @@ def test_clients_that_are_never_asked_have_no_samples(tmp_path, monkeypatch):
     monkeypatch.setattr(SyntheticClients, "samples", noted)
     run = tmp_path / "run"
     digests(run, scenario(tmp_path, **{"server.rounds": 2, "task.dataset.test_clients": 3}))
-    assert asked == set(records.read(run).orders["client"]) | {0}  # the data are known again by the first client
+    assert asked == set(records.read(run).orders["client"]) | {0}  # the data are identified by the first client
     assert len(asked) < 30
 
 

@@ -10,7 +10,7 @@ from fedactors.cli.main import main
 from fedactors.scenario import Scenario
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.resume import checkpoint
-from fedactors.simulation.resume.resume import _first_digest
+from fedactors.simulation.resume.resume import _sampled_digest
 from fedactors.simulation.runner import load, resume
 
 TEXT = """
@@ -70,10 +70,10 @@ def test_other_data_are_refused(change, stopped, capsys):
 
 
 def test_a_checkpoint_with_a_digest_of_some_samples_is_gone_on_with(stopped):
-    """As before fedactors looked at all of them; the checkpoints that follow have a digest of all."""
+    """Its digest has no prefix; the checkpoints that follow have a digest of all samples."""
     start = checkpoint.load(stopped)
     loaded = load(prepare(Scenario.load(stopped.parent / "own.yaml")))
-    checkpoint.save(stopped, replace(start, data=_first_digest(loaded)), start.saved())
+    checkpoint.save(stopped, replace(start, data=_sampled_digest(loaded)), start.saved())
     found = resume(stopped, fleet="local", report=False)
     assert found.summary["plans"] == 4
     assert checkpoint.load(stopped).data == start.data

@@ -34,7 +34,7 @@ def out(first, tmp_path):
 
 
 def age(folder):
-    """Give each table another content; that of runs, a line twice, since by it a study knows its folder again."""
+    """Give each table another content; that of runs, a line twice, since a study identifies its folder by it."""
     for name in TABLES[:-1]:
         (folder / name).write_text("of before")
     runs = folder / "runs.csv"

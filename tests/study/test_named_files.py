@@ -1,4 +1,4 @@
-"""Digests by which a study knows recordings and data again."""
+"""Digests by which a study identifies recordings and data."""
 
 import hashlib
 import json

@@ -41,7 +41,7 @@ class Tiers(Selection):
     """How likely each tier is drawn, the fastest first; by default all alike."""
 
     @model_validator(mode="after")
-    def _one_for_each(self) -> Tiers:
+    def _check_probabilities(self) -> Tiers:
         given = self.probabilities
         if given is not None and (len(given) != self.tiers or abs(sum(given) - 1.0) > 1e-6):
             raise ValueError(

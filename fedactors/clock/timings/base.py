@@ -92,7 +92,7 @@ class Asynchronous(Timing):
     """What happens at that bound: the update is dropped, or the server waits for it before it goes on."""
 
     @model_validator(mode="after")
-    def _a_bound_to_wait_at(self) -> Asynchronous:
+    def _check_max_staleness(self) -> Asynchronous:
         if self.on_stale == "wait" and self.max_staleness is None:
             raise ValueError("on_stale: wait needs max_staleness")
         return self

@@ -41,7 +41,7 @@ class FedAsync(Asynchronous):
     """What an update counts that started from an older model (s): constant, polynomial or hinge."""
 
     @model_validator(mode="after")
-    def _its_weight_says_something(self) -> FedAsync:
+    def _check_staleness_weight(self) -> FedAsync:
         if self.staleness.normalised:
             raise ValueError(
                 f"staleness: {self.staleness.name} compares the updates of one aggregation, and fedasync applies one"
@@ -50,7 +50,7 @@ class FedAsync(Asynchronous):
         return self
 
     @model_validator(mode="after")
-    def _one_after_another(self) -> FedAsync:
+    def _check_on_stale(self) -> FedAsync:
         if self.on_stale == "wait":
             raise ValueError(
                 "on_stale: wait: fedasync applies one update at a time, so of two clients that started from the same"

@@ -60,7 +60,7 @@ class Edge(Options):
 
     @field_validator("network")
     @classmethod
-    def _is_constant(cls, network: Network) -> Network:
+    def _check_constant_links(cls, network: Network) -> Network:
         if network.trace is not None:
             raise ValueError("trace: links of edges are constant (accepted: down, up, latency, and availability)")
         return network

@@ -30,7 +30,7 @@ class Split(NamedTuple):
         return self.indices[self.offsets[client] : self.offsets[client + 1]]
 
     def signature(self) -> Iterator[Part]:
-        """Yield what it is known again by."""
+        """Yield what it is identified by."""
         yield raw(self.offsets)
         yield raw(self.indices)
 

@@ -53,7 +53,7 @@ class DirichletPartition(AssignedPartition):
     """Samples that each client has at the least, by: label; 10 if not given."""
 
     @model_validator(mode="after")
-    def _one_law_of_labels(self) -> Self:
+    def _check_label_options(self) -> Self:
         if self.by == "client":
             if self.least is not None:
                 raise ValueError("least goes with by: label (accepted: by: label, or no least)")
@@ -70,7 +70,7 @@ class DirichletPartition(AssignedPartition):
         return self
 
     @model_validator(mode="after")
-    def _one_law_of_sizes(self) -> Self:
+    def _check_quantity_options(self) -> Self:
         if self.of == "quantities" and (self.samples is not None or self.reallocate):
             raise ValueError("of: quantities gives all samples away once (accepted: neither samples nor reallocate)")
         return self

@@ -48,7 +48,7 @@ class ReassignedSplit:
         raise TypeError("the data are reassigned in every round (accepted: among, the holdings of one round)")
 
     def signature(self) -> Iterator[Part]:
-        """Yield what it is known again by: labels and sizes, of which each round's holdings are made."""
+        """Yield what it is identified by: labels and sizes, of which each round's holdings are made."""
         yield raw(self._labels)
         yield raw(self._sizes)
 

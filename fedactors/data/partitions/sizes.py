@@ -39,7 +39,7 @@ class Pareto(Options):
     """No client has more samples."""
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _check_cap(self) -> Self:
         if self.cap is not None and self.cap < self.floor:
             raise ValueError(f"cap {self.cap} is below floor {self.floor}")
         return self

@@ -44,7 +44,7 @@ class Emnist(ImageFiles):
     """Keep the images of the first so many labels; 45 of the 47 reproduces the FSL journal paper."""
 
     @model_validator(mode="after")
-    def _not_more_classes_than_there_are(self) -> Emnist:
+    def _check_class_count(self) -> Emnist:
         if self.kept() > _SIZES[self.split][0]:
             raise ValueError(
                 f"classes: found {self.classes}, accepted: at most {_SIZES[self.split][0]} of {self.split}"

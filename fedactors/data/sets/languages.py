@@ -12,7 +12,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from fedactors.data.base import Data, Float32, Info, InputPart, Int64
+from fedactors.data.base import Data, Info, InputPart, Int64
+from fedactors.data.sets.texts import inputs_and_labels
 from fedactors.options import Options
 from fedactors.streams import Purpose, stream
 
@@ -56,9 +57,9 @@ class Languages(Options):
         """Return the texts; those of one client do not depend on how many others there are."""
         federated = [self.spoken(seed, _FEDERATED, client, self.samples) for client in range(clients)]
         tests = [self.spoken(seed, language, _TEST, self.test) for language in (_FEDERATED, _CENTRAL)]
-        x, y = _parted(np.concatenate(federated))
-        test_x, test_y = _parted(np.concatenate(tests))
-        central = _parted(self.spoken(seed, _CENTRAL, _CENTRAL_TRAIN, self.central))
+        x, y = inputs_and_labels(np.concatenate(federated))
+        test_x, test_y = inputs_and_labels(np.concatenate(tests))
+        central = inputs_and_labels(self.spoken(seed, _CENTRAL, _CENTRAL_TRAIN, self.central))
         bounds, source = np.arange(clients + 1, dtype=np.int64) * self.samples, np.arange(2 * self.test) >= self.test
         return Data(x, y, test_x, test_y, self.characters, bounds, None, *central, source)
 
@@ -75,7 +76,3 @@ class Languages(Options):
         for place, uniform in enumerate(draws.random((self.length, texts)), 1):
             found[:, place] = np.minimum((follows[found[:, place - 1]] < uniform[:, None]).sum(1), self.characters - 1)
         return found
-
-
-def _parted(pieces: Int64) -> tuple[Float32, Int64]:
-    return pieces[:, :-1].astype(np.float32), np.ascontiguousarray(pieces[:, 1:])

@@ -85,9 +85,9 @@ class Texts(Options):
     def load(self, seed: int, clients: int) -> Data:
         """Return the pieces, the same whatever the arguments. Raises DataError if the texts cannot be read."""
         cut = self._cut()
-        x, y = _parted(np.concatenate(cut.train))
-        test_x, test_y = _parted(np.concatenate([cut.test, cut.central_test]))
-        central_x, central_y = _parted(cut.central)
+        x, y = inputs_and_labels(np.concatenate(cut.train))
+        test_x, test_y = inputs_and_labels(np.concatenate([cut.test, cut.central_test]))
+        central_x, central_y = inputs_and_labels(cut.central)
         bounds = np.concatenate([[0], np.cumsum([len(pieces) for pieces in cut.train])]).astype(np.int64)
         source = np.arange(len(test_y)) >= len(cut.test)
         return Data(x, y, test_x, test_y, len(cut.characters), bounds, None, central_x, central_y, source)
@@ -165,7 +165,11 @@ def _pieces(
     )
 
 
-def _parted(pieces: Int64) -> tuple[Float32, Int64]:
+def inputs_and_labels(pieces: Int64) -> tuple[Float32, Int64]:
+    """Return samples and their labels, `(n, length)` both, from pieces of text `(n, length + 1)`.
+
+    A sample is its piece without the last character; its labels are the piece without the first.
+    """
     return pieces[:, :-1].astype(np.float32), np.ascontiguousarray(pieces[:, 1:])
 
 

@@ -53,7 +53,7 @@ class TorchvisionTransforms(Options):
 
     @field_validator("train", "test")
     @classmethod
-    def _with_names(cls, steps: Any) -> Any:
+    def _check_names(cls, steps: Any) -> Any:
         for step in steps:
             if not isinstance(step.get("name"), str):
                 raise ValueError("each transform is a name, or a mapping with the key name")

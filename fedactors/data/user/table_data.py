@@ -20,7 +20,7 @@ from fedactors.data.user.parts import RawParts
 from fedactors.data.user.raw_part import RawPart
 from fedactors.data.user.samples import Keys, owner_column
 from fedactors.data.user.table_columns import ColumnRules, ReadTable, Unknown, encoded
-from fedactors.data.user.user_data import UserData, stamp
+from fedactors.data.user.user_data import UserData, stamps
 from fedactors.errors import DataError, suggestion
 from fedactors.paths import ScenarioPath
 
@@ -58,7 +58,7 @@ class TableData(UserData):
     """What parts the columns of a CSV file."""
 
     @model_validator(mode="after")
-    def _one_test(self) -> Self:
+    def _check_test_or_share(self) -> Self:
         if (self.test is None) == (self.test_share is None):
             raise ValueError("give either test, a file, or test_share")
         return self
@@ -68,8 +68,7 @@ class TableData(UserData):
         return str(self.train)
 
     def _stamps(self) -> tuple[Any, ...]:
-        files = (self.train, self.test, self.validation)
-        return tuple(stamp(file.path) for file in files if file and file.path.exists())
+        return stamps(self.train, self.test, self.validation)
 
     def _keys(self) -> Keys:
         return self._keys_of(Keys(self.label, self.weights, self.features, client=self.client))

@@ -16,7 +16,7 @@ from fedactors.data.user.arrays import AnyArray, Integers, array_of
 from fedactors.data.user.parts import RawParts
 from fedactors.data.user.raw_part import RawPart
 from fedactors.data.user.samples import Keys, label_key
-from fedactors.data.user.user_data import UserData, stamp
+from fedactors.data.user.user_data import UserData, stamps
 from fedactors.errors import DataError, suggestion
 from fedactors.extras import needed
 from fedactors.paths import ScenarioPath
@@ -51,8 +51,7 @@ class TffData(UserData):
         return self.integers
 
     def _stamps(self) -> tuple[Any, ...]:
-        files = (self.train, self.test, self.validation)
-        return tuple(stamp(file.path) for file in files if file and file.path.exists())
+        return stamps(self.train, self.test, self.validation)
 
     def _keys(self) -> Keys:
         return self._keys_of(Keys(self.label, None, self.inputs))

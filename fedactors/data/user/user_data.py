@@ -26,6 +26,7 @@ from fedactors.data.user.samples import Keys
 from fedactors.errors import DataError, ScenarioError
 from fedactors.options import Options
 from fedactors.own_code.user_code import Reference, telling
+from fedactors.paths import ScenarioPath
 
 _KEPT = 2  # data sets at a time
 _cache: dict[tuple[Any, ...], LoadedData] = {}
@@ -130,9 +131,14 @@ def owner_function(reference: Reference) -> Callable[[Any], Any]:
 
 
 def stamp(path: Path) -> tuple[Any, ...]:
-    """Return by what a file is known again: its path, size and time; of a folder those of all files in it."""
+    """Return what a file is identified by: its path, size and time; of a folder those of all files in it."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return (str(path), *((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()))
+
+
+def stamps(*files: ScenarioPath | None) -> tuple[Any, ...]:
+    """Return the stamps of those files that are given and there."""
+    return tuple(stamp(file.path) for file in files if file and file.path.exists())
 
 
 def twice(read: Callable[[], LoadedData], where: str) -> LoadedData:

@@ -28,13 +28,13 @@ class Algorithm(Options):
     """Base of all algorithms: FedAvg's client, and a server whose `aggregate` a subclass must define.
 
     State on the server is a mapping of named vectors, `x` the model. Names in `sends` travel to the clients, names in
-    `keeps` are what each client keeps between its trips; names in `plain` are uploads that are summed as they are,
-    whatever weights the participation policy gives. Tensors that methods are given are not to be changed in place.
+    `keeps` are what each client keeps between its trips. Tensors that methods are given are not to be changed in place.
     """
 
     sends: ClassVar[tuple[str, ...]] = ("x",)
     keeps: ClassVar[tuple[str, ...]] = ()
-    plain: ClassVar[tuple[str, ...]] = ()
+    unweighted: ClassVar[tuple[str, ...]] = ()
+    """Uploads that are summed as they are, whatever weights the participation policy gives."""
     changes: ClassVar[tuple[str, ...]] = ("delta",)
     """Uploads of the model's size that transforms of updates may alter: changes, each sent once. Empty if none may."""
     data_independent: ClassVar[tuple[str, ...]] = ()
@@ -48,8 +48,8 @@ class Algorithm(Options):
     broadcast or beside the clients (`contribute`); or by every client, which is sent the samples."""
     travels_by_rows: ClassVar[bool] = False
     """Whether a client of a model with a table is sent only the rows that its data name."""
-    finds: ClassVar[tuple[str, ...]] = ()
-    """The names under which a central learner gives what it worked out."""
+    central_results: ClassVar[tuple[str, ...]] = ()
+    """Names of the vectors that `contribute` returns."""
     if TYPE_CHECKING:
         name: str  # no field of this class, because its place among the options is the subclass's choice
 
@@ -126,7 +126,7 @@ class Algorithm(Options):
     @property
     def sums_updates_only(self) -> bool:
         """Whether all that is summed over clients are the updates of their models, as a mean."""
-        own = type(self).upload is Algorithm.upload and not self.plain
+        own = type(self).upload is Algorithm.upload and not self.unweighted
         return own and self.centre not in ("before", "beside")
 
     @property
@@ -172,10 +172,10 @@ class Algorithm(Options):
         return 1.0 + passes / 3
 
     def contribute(self, state: Vectors, round: Round, central: CentralData) -> dict[str, Tensor]:
-        """Return what the central learner works out in a round, under the names of `finds`; none is in the state.
+        """Return the vectors that the central learner computes in a round, by the names in `central_results`.
 
-        What it finds `before` the broadcast is sent to the clients besides the state; what it finds `beside` them is in
-        the state that `aggregate` and `idle` are given.
+        None of them is in the state. What is computed `before` the broadcast is sent to the clients besides the state;
+        what is computed `beside` them is in the state that `aggregate` and `idle` are given.
         """
         return {}
 
@@ -224,10 +224,11 @@ class Algorithm(Options):
         """Return the state after a round in which no update counts: unchanged, unless the server learns by itself."""
         return dict(state)
 
-    def moved(self, state: Vectors, round: Round, gone: Sequence[Vectors]) -> dict[str, Tensor]:
-        """Return the state after the arrivals and departures of `round`; `gone` is what the departed had kept.
+    def members_changed(self, state: Vectors, round: Round, departed_states: Sequence[Vectors]) -> dict[str, Tensor]:
+        """Return the state after the arrivals and departures of `round`.
 
-        Called for algorithms whose clients keep something; a departed client that never took part has kept zeros and
-        is not in `gone`. What the server has received of it, see `traffic.arrived`.
+        `departed_states` are the vectors that departed clients kept. Called for algorithms whose clients keep
+        something; a departed client that never took part has kept zeros and is not among them. What the server has
+        received of it, see `traffic.arrived`.
         """
         return dict(state)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def follows_departures(algorithm: Algorithm) -> bool:
     """Whether an algorithm says what departures do to the server's state, from what the departed had kept."""
-    return bool(algorithm.keeps) and type(algorithm).moved is not Algorithm.moved
+    return bool(algorithm.keeps) and type(algorithm).members_changed is not Algorithm.members_changed
 
 
 def arrived_names(algorithm: Algorithm) -> dict[str, str]:
@@ -33,7 +33,7 @@ def arrived_names(algorithm: Algorithm) -> dict[str, str]:
 
     They are those without weights of an algorithm that follows departures.
     """
-    return {upload: _name(upload) for upload in algorithm.plain} if follows_departures(algorithm) else {}
+    return {upload: _name(upload) for upload in algorithm.unweighted} if follows_departures(algorithm) else {}
 
 
 def kept_lengths(

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from fedactors.in_place import unchanged
 from fedactors.learning.algorithm import Round
-from fedactors.learning.traffic.uplink import numbers, told_next
+from fedactors.learning.traffic.uplink import next_broadcast_values, numbers
 from fedactors.learning.training_task import SENT, TrainingTask, Vectors
 from fedactors.streams import Purpose
 from fedactors.transforms.chain import Chain
@@ -33,12 +33,13 @@ State = Mapping[str, Tensor]
 
 def first_state(task: TrainingTask, start: State) -> dict[str, Tensor]:
     """Return the server's state before the first round, from the algorithm's."""
-    return _with_messages(task, {**start, **numbers(task.told)}, {}, 0)
+    return _with_messages(task, {**start, **numbers(task.broadcast_values)}, {}, 0)
 
 
 def next_state(task: TrainingTask, moved: State, before: State, sums: State, facts: Round) -> dict[str, Tensor]:
     """Return the server's state after a round, from the algorithm's state, the state `before` and the round's sums."""
-    return _with_messages(task, {**moved, **told_next(task, before, sums, facts)}, before, facts.version + 1)
+    broadcast = next_broadcast_values(task, before, sums, facts)
+    return _with_messages(task, {**moved, **broadcast}, before, facts.version + 1)
 
 
 def _with_messages(task: TrainingTask, state: State, before: State, version: int) -> dict[str, Tensor]:

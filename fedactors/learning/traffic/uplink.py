@@ -40,11 +40,11 @@ def sent(
         return uploads, _arrived(task, uploads, kept) if kept and task.attackers else {}
     found, fresh = dict(uploads), Named()
     draws = SenderDraws(task.seed, Purpose.UPLINK, chunk.clients, chunk.trips)
-    told, counts = _told(task, public), _counts(task)
+    broadcast, counts = _broadcast_values(task, public), _counts(task)
     for vector in task.algorithm.changes:
         rows = uploads[vector]
         held = _held(chain.keeps([vector]), kept, rows)
-        arrived, renewed = chain.sent(vector, rows, held, draws, told)
+        arrived, renewed = chain.sent(vector, rows, held, draws, broadcast)
         found |= {name: arrived for name, one in uploads.items() if one is rows}
         for name, value in renewed.items():
             (found if name in counts else fresh)[name] = value
@@ -67,26 +67,28 @@ def received(task: TrainingTask, state: Mapping[str, Tensor], sums: Mapping[str,
     found = {name: value for name, value in sums.items() if name not in counts}
     if chain is None or not sums:
         return found
-    told = _told(task, state)
+    broadcast = _broadcast_values(task, state)
     round = facts.heard_before if chain.noise_skips_empty_rounds else facts.version
     for number, vector in enumerate(algorithm.changes):
         draws = SenderDraws(task.seed, Purpose.NOISE, [number], [round])
-        largest = 1.0 if vector in algorithm.plain else facts.largest
-        total = chain.received(vector, sums[vector], draws, largest, told)
+        largest = 1.0 if vector in algorithm.unweighted else facts.largest
+        total = chain.received(vector, sums[vector], draws, largest, broadcast)
         found |= {name: total for name, one in sums.items() if one is sums[vector]}
     return found
 
 
-def told_next(task: TrainingTask, state: Mapping[str, Tensor], sums: Mapping[str, Tensor], facts: Round) -> Named:
-    """Return the numbers that go to clients with the next model, from those in the `state` that had gone before."""
-    told = _told(task, state)
-    if task.uplink is None or not told or not sums:
-        return {name: state[name] for name in told}
+def next_broadcast_values(
+    task: TrainingTask, state: Mapping[str, Tensor], sums: Mapping[str, Tensor], facts: Round
+) -> Named:
+    """Return the numbers to broadcast with the next model, from those in the `state`, which went with the last one."""
+    broadcast = _broadcast_values(task, state)
+    if task.uplink is None or not broadcast or not sums:
+        return {name: state[name] for name in broadcast}
     counts = {name: float(sums[name]) for name in _counts(task)}
     found: dict[str, float] = {}
     for number, vector in enumerate(task.algorithm.changes):
         draws = SenderDraws(task.seed, Purpose.NOISE, [_COUNTS + number], [facts.version])
-        found |= task.uplink.told_next(vector, told, counts, facts.heard, draws)
+        found |= task.uplink.next_broadcast_values(vector, broadcast, counts, facts.heard, draws)
     return numbers(found)
 
 
@@ -96,13 +98,13 @@ def numbers(values: Mapping[str, float]) -> Named:
 
 
 def _counts(task: TrainingTask) -> tuple[str, ...]:
-    """Return the names of counts that clients send for the numbers that they are told."""
-    return task.plain[len(task.algorithm.plain) :]
+    """Return the names of counts that clients send for the numbers that the server broadcasts."""
+    return task.unweighted[len(task.algorithm.unweighted) :]
 
 
-def _told(task: TrainingTask, state: Mapping[str, Tensor]) -> dict[str, float]:
-    """Return the numbers in a state that go to clients with the model."""
-    return {name: float(state[name]) for name in task.told}
+def _broadcast_values(task: TrainingTask, state: Mapping[str, Tensor]) -> dict[str, float]:
+    """Return the numbers in a state that are broadcast with the model."""
+    return {name: float(state[name]) for name in task.broadcast_values}
 
 
 def _held(lengths: Mapping[str, int], kept: Sequence[Vectors | None], rows: Tensor) -> Named:

@@ -49,7 +49,7 @@ def uploaded(
         with unchanged("a transform of server.uplink", keep=keeps):
             own, fresh = sent(task, one, slices(uploads, mine), kept, result.sent)
         if task.aggregation is None:
-            sums, bad = summed(one, own, its_losses, task.plain)
+            sums, bad = summed(one, own, its_losses, task.unweighted)
         else:
             sums, bad = one_by_one(one, own, its_losses)
         held = keeps | fresh if kept else {}

@@ -84,5 +84,5 @@ def _crossing(exclude: Measures, include: Measures, after: int) -> int | None:
 
 
 def at_round(run: Measures, round: int, measure: str) -> float | None:
-    """Return a measure after a round; None if the run was not examined then."""
+    """Return a measure after a round; None if the run was not evaluated then."""
     return next((getattr(point, measure) for point in run.curve if point.round == round), None)

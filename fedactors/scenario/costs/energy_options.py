@@ -49,7 +49,7 @@ class SpendingLimits(Options):
     """Bytes to devices and back: `20 GB`."""
 
     @model_validator(mode="after")
-    def _something(self) -> SpendingLimits:
+    def _check_any_limit(self) -> SpendingLimits:
         if self.energy is None and self.carbon is None and self.traffic is None:
             raise ValueError("nothing is limited (accepted: energy, carbon, traffic)")
         return self

@@ -45,7 +45,7 @@ class Metric(Options):
     """For a function of your own: which of its values are better."""
 
     @model_validator(mode="after")
-    def _known_or_own(self) -> Metric:
+    def _check_metric_name(self) -> Metric:
         if self.factory is None:
             if info_of(self.name) is None:
                 raise ValueError(f'no metric named "{self.name}"{suggestion(self.name, [*METRICS, "top5"])}')

@@ -54,7 +54,7 @@ class TaskOptions(Options):
 
     @field_validator("metrics")
     @classmethod
-    def _once_each(cls, metrics: list[Metric]) -> list[Metric]:
+    def _check_unique_metrics(cls, metrics: list[Metric]) -> list[Metric]:
         names = [metric.name for metric in metrics]
         for name in names:
             if names.count(name) > 1:

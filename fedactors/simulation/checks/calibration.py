@@ -89,11 +89,11 @@ def _noise(info: Info) -> tuple[NDArray[np.float32], NDArray[Any]]:
 def _sent(prepared: Prepared) -> dict[str, NDArray[np.float32]]:
     """Return what clients are sent in the first round; the model stands for what a central learner finds before it."""
     algorithm = prepared.scenario.server.algorithm
-    names = algorithm.sends + (algorithm.finds if algorithm.centre == "before" else ())
+    names = algorithm.sends + (algorithm.central_results if algorithm.centre == "before" else ())
     start = initial(prepared.model, 0)
     state = {name: value.numpy() for name, value in algorithm.start(torch.from_numpy(start)).items()}
-    told = {name: np.array([value], np.float32) for name, value in prepared.told.items()}
-    return {name: state.get(name, start) for name in names} | told
+    broadcast = {name: np.array([value], np.float32) for name, value in prepared.broadcast_values.items()}
+    return {name: state.get(name, start) for name in names} | broadcast
 
 
 def _longest(trainer: Trainer, tasks: Sequence[RoundTask], hosts: int) -> Chunk | None:

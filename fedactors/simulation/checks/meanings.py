@@ -61,7 +61,7 @@ def _shares(scenario: Scenario) -> list[str]:
 def _plain_mean(scenario: Scenario) -> list[str]:
     """Return a sentence about weights of updates beside a mean of what clients keep, which has none."""
     algorithm, weights = scenario.server.algorithm, scenario.server.participation.name
-    if not algorithm.keeps or not algorithm.plain or algorithm.scales_by_share or weights == "uniform":
+    if not algorithm.keeps or not algorithm.unweighted or algorithm.scales_by_share or weights == "uniform":
         return []
     instead = " (alpha_by: share minimises the mean by samples)" if hasattr(algorithm, "alpha_by") else ""
     return [

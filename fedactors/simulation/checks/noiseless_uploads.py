@@ -33,7 +33,7 @@ def noiseless_uploads(prepared: Prepared) -> list[str]:
     Names are those that `upload` gives for a trip in which nothing changed; torch is imported.
     """
     algorithm = prepared.scenario.server.algorithm
-    known = set(algorithm.changes) | set(algorithm.plain)  # the plain ones are refused by their names alone
+    known = set(algorithm.changes) | set(algorithm.unweighted)  # the unweighted ones are refused by their names alone
     if says_of_uploads(type(algorithm), "data_independent"):
         known |= set(algorithm.data_independent)
     return [name for name in algorithm.upload(_idle_trip(prepared)) if name not in known]
@@ -46,7 +46,7 @@ def _idle_trip(prepared: Prepared) -> ClientResult:
     algorithm = prepared.scenario.server.algorithm
     row = torch.zeros(1, prepared.model.parameters)
     state = algorithm.start(row[0].clone())
-    sent = {name: state.get(name, row[0]) for name in (*algorithm.sends, *algorithm.finds)}
+    sent = {name: state.get(name, row[0]) for name in (*algorithm.sends, *algorithm.central_results)}
     if algorithm.scales_by_share:
         sent["share"] = torch.ones(1, 1)
     return ClientResult(

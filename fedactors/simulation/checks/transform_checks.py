@@ -56,7 +56,7 @@ def _check_uplink(prepared: Prepared, chain: Chain) -> None:
             f'server.uplink: {chain.noise.name} is added to a sum, and aggregation "{server.aggregation.name}" makes'
             " none (accepted: added: clients, or aggregation mean)"
         )
-    if prepared.told and (server.timing.asynchronous or server.aggregation.single):
+    if prepared.broadcast_values and (server.timing.asynchronous or server.aggregation.single):
         raise ScenarioError(
             "server.uplink: what adapts to the updates of a round needs rounds, and sums of updates (accepted: clip in"
             " place of adaptive-clip, or timing synchronous and aggregation mean)"
@@ -68,7 +68,7 @@ def _check_sums(prepared: Prepared) -> None:
     chain, algorithm = prepared.uplink, prepared.scenario.server.algorithm
     if chain is None or chain.noise is None:
         return
-    further = set(algorithm.plain) - set(algorithm.changes)
+    further = set(algorithm.unweighted) - set(algorithm.changes)
     if further and algorithm.payload(prepared.setting).up <= len(algorithm.changes):  # no vector travels for these sums
         raise ScenarioError(
             f'server.uplink: {chain.noise.name} is added to one sum, and "{algorithm.name}" sums each update twice, by'

@@ -60,7 +60,7 @@ def _kept(prepared: Prepared) -> dict[str, Shape]:
 def _public(prepared: Prepared, state: Mapping[str, Shape]) -> dict[str, Shape]:
     """Return the shapes of what an older version has in a checkpoint, by name."""
     sends = prepared.scenario.server.algorithm.sends
-    messages = [name for name in state if name.startswith(SENT) or name in prepared.told]
+    messages = [name for name in state if name.startswith(SENT) or name in prepared.broadcast_values]
     return {name: state.get(name, (prepared.model.parameters,)) for name in (*sends, *messages)}
 
 
@@ -72,8 +72,8 @@ def _state(prepared: Prepared) -> dict[str, Shape]:
 
     algorithm = prepared.scenario.server.algorithm
     started = algorithm.start(torch.zeros(prepared.model.parameters))
-    told = dict.fromkeys(prepared.told, 1)
-    further = told | lengths(prepared.downlink, algorithm.sends, prepared.model.parameters)
+    broadcast = dict.fromkeys(prepared.broadcast_values, 1)
+    further = broadcast | lengths(prepared.downlink, algorithm.sends, prepared.model.parameters)
     return {name: tuple(value.shape) for name, value in started.items()} | {
         name: (length,) for name, length in further.items()
     }

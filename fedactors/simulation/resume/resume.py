@@ -36,7 +36,7 @@ _FREE = ("cluster",)  # parts of a scenario that change no result
 _MOST = 20  # differences that are listed
 _ALL = "all:"  # before the digest of data that are loaded before a run
 _ON_DEMAND = "on demand:"  # before that of data that are made for each client
-_SOME = 101  # one of so many samples was in a digest at first
+_SAMPLED_EVERY = 101  # a digest without a form is over one of so many samples
 
 
 def beginning(scenario: Scenario, data: LoadedRun) -> Checkpoint:
@@ -193,7 +193,7 @@ def _same_data(start: Checkpoint, now: Checkpoint, data: LoadedRun) -> bool:
     """
     form, _, digest = start.data.rpartition(":")
     if not form:
-        return digest == _first_digest(data)
+        return digest == _sampled_digest(data)
     return form != now.data.rpartition(":")[0] or start.data == now.data
 
 
@@ -226,7 +226,7 @@ def _lines_before(path: Path, end: int) -> Iterator[bytes]:
 
 
 def _data_digest(data: LoadedRun) -> str:
-    """Return the form of a digest, and a digest by which samples, and who holds which, are known again."""
+    """Return the form of a digest, and a digest by which samples, and who holds which, are identified."""
     form = _ON_DEMAND if isinstance(data.samples, OnDemandData) else _ALL
     parts = (
         data.samples.signature(),
@@ -237,14 +237,15 @@ def _data_digest(data: LoadedRun) -> str:
     return f"{form}{_sha256(parts)}"
 
 
-def _first_digest(data: LoadedRun) -> str:
-    """Return a digest of some of the samples, as checkpoints had it at first."""
-    own, tests = data.own, _tests(data.evaluation_set, _SOME)
-    return _sha256([data.samples.signature(_SOME), tests, signature(own.x, own.y, own.weights, _SOME)])
+def _sampled_digest(data: LoadedRun) -> str:
+    """Return a digest of one of every `_SAMPLED_EVERY` samples: the form in checkpoints whose digest has no prefix."""
+    every, own = _SAMPLED_EVERY, data.own
+    tests = _tests(data.evaluation_set, every)
+    return _sha256([data.samples.signature(every), tests, signature(own.x, own.y, own.weights, every)])
 
 
 def _tests(evaluation_set: EvaluationSet, every: int = 1) -> Iterator[Part]:
-    """Yield what the samples that models are evaluated on are known again by, see `signature`."""
+    """Yield what the samples that models are evaluated on are identified by, see `signature`."""
     yield from signature(evaluation_set.x, evaluation_set.y, every=every)
     if (validation := evaluation_set.validation) is not None:
         yield b"validation"

@@ -127,4 +127,4 @@ def _vectors(prepared: Prepared) -> list[str]:
     personal = [f"{len(prepared.personal)} personal parameters"] if len(prepared.personal) else []
     kept = [f"{name} of each client" for name in (*algorithm.keeps, *prepared.feedback)]
     messages = lengths(prepared.downlink, algorithm.sends, 1)
-    return sorted([*algorithm.start(torch.zeros(1)), *messages, *prepared.told, *kept, *personal])
+    return sorted([*algorithm.start(torch.zeros(1)), *messages, *prepared.broadcast_values, *kept, *personal])

@@ -64,12 +64,12 @@ def try_transforms(chain: Chain) -> None:
     senders = 2 if chain.way == "uplink" else 1
     tried = deepcopy(chain)
     tried.transforms = tuple(_watched(one) if is_own(one) else one for one in chain.transforms)
-    told = chain.told(["delta"])
+    broadcast = chain.broadcast_values(["delta"])
     kept = {name: torch.zeros(senders, length) for name, length in chain.keeps(["delta"]).items()}
     for number in range(_MESSAGES):
-        rows, fresh = tried.sent("delta", _updates(number, senders, parameters), kept, _draws(senders), told)
+        rows, fresh = tried.sent("delta", _updates(number, senders, parameters), kept, _draws(senders), broadcast)
         kept = {name: fresh[name] for name in kept}
-        tried.received("delta", rows.sum(0), _draws(1), 1.0, told)
+        tried.received("delta", rows.sum(0), _draws(1), 1.0, broadcast)
 
 
 def _watched(own: UpdateTransform) -> UpdateTransform:
@@ -106,7 +106,7 @@ def _transformed(
 def _kept(own: UpdateTransform, method: str, given: Given) -> dict[str, int]:
     """Return the lengths of what a method returns beside the rows, by name."""
     found = own.state(given.layout)
-    if own.first_told is not None:
+    if own.first_broadcast_value is not None:
         found = {**found, "count": 1}
     if method == "compress" and getattr(own, "error_feedback", False):
         found = {name: length for name, length in found.items() if name != "error"}  # `Compressor` returns it
