@@ -18,7 +18,7 @@ class RoundTask(NamedTuple):
     """One aggregation to be executed."""
 
     facts: Round
-    bases: tuple[int, ...]  # versions that the chunks start from, in the order of `Chunk.bases`
+    bases: tuple[int, ...]  # versions that the chunks start from, in the order of `Chunk.model_indices`
     chunks: tuple[Chunk, ...]
     evaluate: bool
     oldest: int  # oldest version that later tasks may still start from

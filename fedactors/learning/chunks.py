@@ -20,7 +20,7 @@ _LARGE = 256  # chunks of a large cohort of small models: as many hosts can shar
 TOGETHER = 1000  # rows of several chunks that an engine trains at once, at most
 _EVALUATED = 1000  # test samples at a time; part of the result's bits, so never tuned to the machine
 _IMAGES = 100  # the same of convolutions on a CPU: what lies between their layers then stays in its caches
-_COLUMNS = ("clients", "bases", "trips", "steps", "weights")
+_COLUMNS = ("clients", "model_indices", "base_versions", "steps", "weights")
 
 
 def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:

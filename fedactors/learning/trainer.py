@@ -167,7 +167,7 @@ class Trainer:
         """
         chunk = joined(chunks)
         bases = [own_tensors(as_sent(vectors), self._device) for vectors in sent]
-        given = gathered(bases, chunk.bases) | shares(self._task, chunk, self._device)
+        given = gathered(bases, chunk.model_indices) | shares(self._task, chunk, self._device)
         held = kept_rows(kept, self._task.algorithm.keeps if kept else (), self._task.model.parameters, self._device)
         rows = self._rows(chunks, chunk, self._personal.starts(given["x"], kept, len(chunk.clients)))
         rows = self._directed(rows, given, held)
@@ -288,7 +288,7 @@ class Trainer:
             phases=self._personal.phases(self._task.personal_steps, chunk.clients, self._task.model.parameters),
             weight=self._work.loss_weight,
             chunks=[number for number, one in enumerate(chunks) for _ in one.clients],
-            bases=range(len(chunk.clients)) if self._personal.some else chunk.bases,
+            model_indices=range(len(chunk.clients)) if self._personal.some else chunk.model_indices,
             second_loss=None if self._central is None else self._central.to(chunk),
             prepared=[] if ahead.prepared is None else [ahead.prepared],
         )

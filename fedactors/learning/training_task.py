@@ -37,8 +37,8 @@ class Chunk(NamedTuple):
 
     version: int  # of the Plan
     clients: tuple[int, ...]
-    bases: tuple[int, ...]  # index into the models that come with the chunk
-    trips: tuple[int, ...]  # version at which each trip began: names its random streams
+    model_indices: tuple[int, ...]  # index into the models that come with the chunk
+    base_versions: tuple[int, ...]  # model version at which each trip began: names its random streams
     steps: tuple[int, ...]
     weights: tuple[float, ...]
     lr: float
@@ -53,9 +53,8 @@ class Chunk(NamedTuple):
 
     def only(self, place: int, steps: int | None = None) -> Chunk:
         """Return the chunk of one of its trips, or of its first `steps` steps."""
-        one = {
-            name: getattr(self, name)[place : place + 1] for name in ("clients", "bases", "trips", "steps", "weights")
-        }
+        columns = ("clients", "model_indices", "base_versions", "steps", "weights")
+        one = {name: getattr(self, name)[place : place + 1] for name in columns}
         return self._replace(**one if steps is None else one | {"steps": (steps,)})
 
 

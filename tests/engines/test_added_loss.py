@@ -72,7 +72,7 @@ class Pulled(Held):
 def learned(engine, algorithm, model=MODELS["mlp"], *, data=None, kept=(), steps=STEPS, sent=None, bases=None, **facts):
     training_task = replace(task(model), algorithm=algorithm, **facts)
     trainer = with_engine(engine, training_task, samples(model) if data is None else data)
-    return trainer.learn(chunk(steps, bases=bases), sent or [{"x": initial(model, 1)}], kept)
+    return trainer.learn(chunk(steps, model_indices=bases), sent or [{"x": initial(model, 1)}], kept)
 
 
 @pytest.mark.parametrize("name", MODELS)

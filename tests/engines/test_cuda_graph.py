@@ -37,7 +37,7 @@ from tests.engines.test_engines import MODELS, Pulled, chunk, engine_for, engine
 from tests.learning.test_two_losses import Half
 
 EVERY = {**MODELS, "squared": LeastSquares().build((12,), 3), "bf16": replace(MODELS["dropout"], precision="bf16")}
-WORK = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
+WORK = chunk((10, 0, 7, 2, 1), model_indices=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
 
 
 UNFIT = "_local_scalar_dense", "lift_fresh", "nonzero", "unique", "masked_select"  # what a capture cannot hold
@@ -92,7 +92,8 @@ def test_a_step_recorded_once_serves_every_step_of_every_chunk(name, algorithm):
     model, sent, record = EVERY[name], starts_of(EVERY[name]), Traced()
     training_task, data = replace(task(model), algorithm=algorithm), samples(model)
     learns, again = with_steps(None, training_task, data), with_steps(record, training_task, data)
-    before = WORK._replace(version=1, trips=(1,) * 5, bases=(1, 1, 0, 0, 1), steps=(4, 3, 4, 3, 1), lr=0.3)
+    columns = {"base_versions": (1,) * 5, "model_indices": (1, 1, 0, 0, 1), "steps": (4, 3, 4, 3, 1)}
+    before = WORK._replace(version=1, lr=0.3, **columns)
     again.learn(before, sent)
     again.learn(WORK._replace(steps=(10, 0, 7, 2, 1)), sent)
     made = record.recordings

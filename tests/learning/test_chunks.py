@@ -31,7 +31,7 @@ MODELS = {**SMALL, "wide": Mlp(hidden=[200]).build((1, 28, 28), 3), "images": st
 PARTS = [
     chunk((6, 9), (0, 2), (0.3, 0.7)),
     chunk((9, 8), (1, 3), (0.2, 0.4)),
-    chunk((9, 0), (2, 4), (0.1, 2.0), bases=(1, 0)),
+    chunk((9, 0), (2, 4), (0.1, 2.0), model_indices=(1, 0)),
 ]
 
 
