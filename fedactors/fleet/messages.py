@@ -23,7 +23,7 @@ class RoundTask(NamedTuple):
     evaluate: bool
     oldest: int  # oldest version that later tasks may still start from
     measured: tuple[tuple[int, ...], ...] = ()  # groups of clients whose gradients are wanted, for dissimilarity
-    judged: tuple[int, ...] = ()  # clients that are evaluated one by one, ascending
+    evaluated_clients: tuple[int, ...] = ()  # one by one, ascending
     audience: NDArray[np.bool_] | None = None  # (clients,): whose hold-out data are the test set; None: all of it
 
 
@@ -56,7 +56,7 @@ class Outcomes(NamedTuple):
     losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the task has hosts report them
     narrow: MemoryLimit | None = None  # of the host that lacked most memory
     moved: int = 0  # bytes of sums that hosts handed to each other and to the server
-    judged: tuple[ClientMeasures, ...] | None = None  # of clients, if some were to be evaluated
+    client_measures: tuple[ClientMeasures, ...] | None = None  # of clients, if some were to be evaluated
 
 
 class SavedState(NamedTuple):

@@ -33,10 +33,10 @@ _CURVES = ("auroc", "average_precision")  # areas under a curve of each class
 def kind_of(model: Model, y: Tensor) -> str:
     """Return what the labels of a model are: classes, values, or several labels at once."""
     if isinstance(model.loss, LossDescription):
-        if model.loss.judges == "any":
+        if model.loss.label_kind == "any":
             return VALUES if y.is_floating_point() or model.output_shape[-1] == 1 else CLASS
-        if model.loss.judges in (VALUES, LABELS):
-            return model.loss.judges
+        if model.loss.label_kind in (VALUES, LABELS):
+            return model.loss.label_kind
     return CLASS
 
 

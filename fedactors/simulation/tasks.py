@@ -59,7 +59,7 @@ def task_of(
         evaluate=last or _is_evaluated(plan, server.evaluate_every),
         oldest=plan.oldest,
         measured=_measured(plan, prepared),
-        judged=judged_clients(plan, prepared) if _judges(plan, server.evaluation, last=last) else (),
+        evaluated_clients=clients_to_evaluate(plan, prepared) if _evaluates(plan, server.evaluation, last=last) else (),
         audience=objective_state.audience if objective_state else None,
     )
 
@@ -101,12 +101,12 @@ def _scheduled_round(plan: Plan, base: int, objective_state: ObjectiveState | No
     return base + (objective_state.round - plan.version if objective_state else 1)
 
 
-def _judges(plan: Plan, evaluation: ClientEvaluation | None, *, last: bool) -> bool:
+def _evaluates(plan: Plan, evaluation: ClientEvaluation | None, *, last: bool) -> bool:
     """Whether single clients are evaluated after a plan."""
     return evaluation is not None and (last or _is_evaluated(plan, evaluation.every))
 
 
-def judged_clients(plan: Plan, prepared: Prepared) -> tuple[int, ...]:
+def clients_to_evaluate(plan: Plan, prepared: Prepared) -> tuple[int, ...]:
     """Return the clients evaluated after `plan`, ascending: drawn among those that belong to the population."""
     server = prepared.scenario.server
     people = prepared.population

@@ -70,8 +70,8 @@ class RunRecorder:
         self._digests.metrics(row)
         row |= wall
         self._tabulate(plan, task)
-        if outcomes.judged is not None:
-            append(self.folder.path, plan.version + 1, client_columns(outcomes.judged))
+        if outcomes.client_measures is not None:
+            append(self.folder.path, plan.version + 1, client_columns(outcomes.client_measures))
         self.folder.metrics(row)
         self.rows.add(row)
         self.whole = True
