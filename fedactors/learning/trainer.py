@@ -248,7 +248,7 @@ class Trainer:
     def _learned(
         self, chunk: Chunk, sums: Vectors, bad: BadUpdates, losses: Tensor, kept: tuple[Vectors, ...] = ()
     ) -> ChunkResult:
-        each = client_losses(chunk, losses) if self._task.tells_losses else ()
+        each = client_losses(chunk, losses) if self._task.returns_client_losses else ()
         return ChunkResult(chunk.place, sums, float(losses.sum()), bad, kept, each, self._memory_limit(chunk))
 
     def limit(self, rows: int) -> None:

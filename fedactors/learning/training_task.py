@@ -109,7 +109,7 @@ class TrainingTask:
     setting: TaskSetting = UNKNOWN
     pretraining: PretrainingWork | None = None
     holdout: Holdings | None = None  # of the test set, where it follows the members or clients are evaluated
-    tells_losses: bool = False  # whether hosts return the loss of each client
+    returns_client_losses: bool = False  # whether hosts return the loss of each client
     engine: str | None = None  # name of the engine; None for the first that suits
     personal: NDArray[np.int64] | None = None  # positions of what stays at the clients; None or empty for nothing
     personal_steps: tuple[int, ...] = ()  # of each client, those that train what stays alone; empty: all train all

@@ -51,7 +51,7 @@ def apart(monkeypatch):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_host_gives_the_same_bits_together_and_one_by_one(name, algorithm, monkeypatch):
     model = MODELS[name]
-    told = replace(task(model), algorithm=algorithm, tells_losses=True)
+    told = replace(task(model), algorithm=algorithm, returns_client_losses=True)
     chunks = [one._replace(place=number) for number, one in enumerate(PARTS)]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     assert len(ClientHost(told, samples(model))._trainer.groups(chunks)) == (1 if invariant(model) else len(chunks))

@@ -20,7 +20,7 @@ SENT = 2
 
 
 def told(model, algorithm):
-    return replace(task(model), algorithm=algorithm, tells_losses=True)
+    return replace(task(model), algorithm=algorithm, returns_client_losses=True)
 
 
 def bits(learned):
