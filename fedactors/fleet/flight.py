@@ -39,7 +39,7 @@ class RoundHandles(NamedTuple):
             dissimilarity=dissimilarity,
             sound=report.sound,
             losses=report.losses,
-            narrow=report.narrow,
+            memory_limit=report.memory_limit,
             moved=report.moved,
             client_measures=None if handles is None else tuple(chain.from_iterable(map(fleet.get, handles))),
         )

@@ -41,7 +41,7 @@ class AggregationReport(NamedTuple):
     moved: int  # bytes of sums that hosts handed to each other and to the server
     sound: bool  # whether the next model is finite
     losses: tuple[ClientLoss, ...]  # ascending by client, if the task has hosts report them
-    narrow: MemoryLimit | None  # of the host that lacked most memory
+    memory_limit: MemoryLimit | None  # of the host that lacked most memory
 
 
 class Outcomes(NamedTuple):
@@ -54,7 +54,7 @@ class Outcomes(NamedTuple):
     dissimilarity: dict[str, float] | None = None
     sound: bool = True  # whether the model after it is finite
     losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the task has hosts report them
-    narrow: MemoryLimit | None = None  # of the host that lacked most memory
+    memory_limit: MemoryLimit | None = None  # of the host that lacked most memory
     moved: int = 0  # bytes of sums that hosts handed to each other and to the server
     client_measures: tuple[ClientMeasures, ...] | None = None  # of clients, if some were to be evaluated
 

@@ -92,7 +92,7 @@ class ChunkResult(NamedTuple):
     bad: BadUpdates = ()
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
     losses: tuple[ClientLoss, ...] = ()  # of each client, if the selection uses them
-    narrow: MemoryLimit | None = None  # if memory lacked for the whole chunk
+    memory_limit: MemoryLimit | None = None  # if memory lacked for the whole chunk
     among: int = 1  # as many chunks
     chunks: int = 1  # whose sum this is, one after the other
     moved: int = 0  # bytes of sums that other hosts handed over for this

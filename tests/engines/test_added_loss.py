@@ -322,11 +322,11 @@ def test_rows_in_parts_have_the_bits_that_they_have_together():
     parts.limit(2)
     sent = [{"x": initial(MODELS["dropout"], 1)}]
     one, other = (trainer.learn(chunk(STEPS), sent) for trainer in (whole, parts))
-    assert other.narrow == (2, True)
+    assert other.memory_limit == (2, True)
     assert np.array_equal(one.sums["delta"], other.sums["delta"])
     many = with_engine(VmapEngine, replace(task(MODELS["mlp"]), algorithm=Held()), samples(MODELS["mlp"]))
     many.limit(2)
-    assert many.learn(chunk(STEPS), [{"x": initial(MODELS["mlp"], 1)}]).narrow == (2, False), "that is not tried"
+    assert many.learn(chunk(STEPS), [{"x": initial(MODELS["mlp"], 1)}]).memory_limit == (2, False), "that is not tried"
 
 
 def test_a_client_has_the_same_bits_whoever_shares_its_chunk():

@@ -111,8 +111,8 @@ def test_a_chunk_that_is_cut_for_lack_of_memory_has_the_bits_of_the_whole(name, 
     for most in (5, 3, 2):
         cut.limit(most)
         found = cut.learn(asked, [sent])
-        assert found.narrow.at_once == most
-        if found.narrow.same_bits:
+        assert found.memory_limit.at_once == most
+        if found.memory_limit.same_bits:
             assert found.loss == whole.loss
             assert np.array_equal(found.sums["delta"], whole.sums["delta"])
         else:

@@ -96,8 +96,8 @@ def test_a_host_that_lacks_memory_prepares_less(monkeypatch):
     host.limit(2)
     host.prepare(ALL_EQUAL)
     assert host._trainer._ahead.prepared is None
-    narrow = host.learn(ALL_EQUAL, *sent(model))
-    assert bits([one._replace(narrow=None) for one in narrow]) == bits(expected)
+    limited = host.learn(ALL_EQUAL, *sent(model))
+    assert bits([one._replace(memory_limit=None) for one in limited]) == bits(expected)
 
     def lacking(*_):
         raise MemoryError
