@@ -231,7 +231,7 @@ def test_a_gpu_is_given_chunks_that_keep_it_busy():
     assert chunk_sizes(3000, small, "cuda") == [1000, 1000, 1000]
     assert chunk_sizes(1000, wide, "cuda") == [500, 500]
     assert chunk_sizes(100, convolutions, "cuda") == [100]
-    assert max(chunk_sizes(5000, convolutions, "cuda")) * convolutions.parameters <= chunks._ROOM
+    assert max(chunk_sizes(5000, convolutions, "cuda")) * convolutions.parameters <= chunks._GPU_CHUNK_VALUES
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
