@@ -121,9 +121,9 @@ def test_everything_in_a_step_lies_on_one_gpu(name):
         x, y = torch.empty(50, *model.input_shape, device="cuda"), torch.zeros(50, dtype=torch.int64, device="cuda")
         vectors, keys = torch.empty(2, model.parameters, device="cuda"), y[:2]
         rows = ClientBatch((0, 1), (3, 2), (), (), keys, vectors, vectors, 0.3, 0.1)
-        trip = _RecordedBatch(DeviceDataset(model, x, y), rows, 10, 5, 4, lambda step: step)
-        trip.recorded(4)()
-        trained = trip.result(rows, 3)
+        recorded = _RecordedBatch(DeviceDataset(model, x, y), rows, 10, 5, 4, lambda step: step)
+        recorded.step_of(4)()
+        trained = recorded.result(rows, 3)
     assert trained.deltas.device.type == trained.losses.device.type == "cuda"
     assert trained.losses.shape == (2, 3)
 
