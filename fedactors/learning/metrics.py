@@ -48,7 +48,6 @@ def measured(
     The loss says which labels do not count, and what outputs are: of `poisson_nll` logarithms of the means, which are
     what values are compared with. Functions of the user are given the outputs as they are.
 
-
     Raises DataError if a function of the user raises or returns no number, and what torch raises where memory lacks.
     """
     views = {name: view(name, outputs, y) for name in views_of(specs, kind)}
