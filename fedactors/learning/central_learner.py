@@ -95,11 +95,11 @@ class CentralLearner:
         """Return LocalSGD(x, lr, K, D_0).y with batches of its own, before any round."""
         return self._descend(x, lr, work, _BEFORE, 0)[0]
 
-    def alone(self, x: Tensor, lr: float, work: Workload, client: int, number: int) -> Tensor:
+    def train_alone(self, x: Tensor, lr: float, work: Workload, client: int, number: int) -> Tensor:
         """Return the model of `client`, which holds these data, after round `number` of training alone, from x."""
-        return self._descend(x, lr, work, client, number, purpose=Purpose.PROSPECT)[0]
+        return self._descend(x, lr, work, client, number, purpose=Purpose.LOCAL_OPTIMUM)[0]
 
-    def tuned(self, x: Tensor, lr: float, work: Workload, client: int, version: int) -> Tensor:
+    def fine_tune(self, x: Tensor, lr: float, work: Workload, client: int, version: int) -> Tensor:
         """Return the model of `client`, which holds these data, after steps of its own before an evaluation."""
         return self._descend(x, lr, work, client, version, purpose=Purpose.FINE_TUNING)[0]
 
