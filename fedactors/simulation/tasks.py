@@ -187,10 +187,6 @@ class Counted(NamedTuple):
     orders: Orders
     weights: Float64
 
-    def part(self, first: int, end: int) -> Counted:
-        """Return some that follow one another."""
-        return Counted(self.orders[first:end], self.weights[first:end])
-
 
 def _runs(rates: Float64, first: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield [first, end) of each run of trips with the same learning rate."""
