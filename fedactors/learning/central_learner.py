@@ -172,9 +172,18 @@ class CentralLearner:
         key = self._key(entity, version)
         start = x.to(self._device)[None]
         along = None if correction is None else correction.to(self._device)[None]
-        sums = along is not None
         row = ClientBatch(
-            (entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight, sums_gradients=sums
+            clients=(entity,),
+            steps=(work.wanted,),
+            works=(work,),
+            order=(order,),
+            keys=key,
+            starts=start,
+            corrections=along,
+            prox=0.0,
+            lr=lr,
+            weight=weight,
+            sums_gradients=along is not None,
         )
         with rounding(self._dataset.model.precision, self._dataset.device):
             found = self._engine.train(self._dataset, row)
