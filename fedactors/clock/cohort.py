@@ -148,7 +148,18 @@ class CohortPlanner:
         outcome[leaves], ends[leaves] = OUTCOME_CODES[Outcome.DEPARTED], departs[leaves]
         if deadline == NEVER:  # the server does not wait for a device that will not report
             ends = np.where(ends < NEVER, ends, np.where(gives_up < NEVER, gives_up, start))
-        return Cohort(clients, base, start, origin, work, target, outcome, ends, gives_up, alone)
+        return Cohort(
+            clients=clients,
+            base=base,
+            started=start,
+            origin=origin,
+            work=work,
+            steps=target,
+            outcome=outcome,
+            ends=ends,
+            gives_up=gives_up,
+            alone=alone,
+        )
 
     def _targets(
         self, clients: Int64, origin: Int64, start: Time, deadline: Time, work: CohortWork
@@ -189,17 +200,17 @@ class CohortPlanner:
         uploading = np.where(cohort.steps > 0, spent - computed_at, 0)
         downloads, uploads = self._trip_planner.sizes(clients)
         return Orders(
-            clients.copy(),
-            np.full(len(clients), cohort.base),
-            work.wanted.copy(),
-            steps,
-            outcome,
-            np.full(len(clients), cohort.started),
-            downloaded,
-            computed,
-            finished,
-            _moved(downloads, spent - latency, down - latency),
-            _moved(uploads, uploading - latency, up - latency),
+            client=clients.copy(),
+            base=np.full(len(clients), cohort.base),
+            wanted=work.wanted.copy(),
+            steps=steps,
+            outcome=outcome,
+            started=np.full(len(clients), cohort.started),
+            downloaded=downloaded,
+            computed=computed,
+            finished=finished,
+            down=_moved(downloads, spent - latency, down - latency),
+            up=_moved(uploads, uploading - latency, up - latency),
         )
 
 

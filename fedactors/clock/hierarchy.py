@@ -136,11 +136,20 @@ class _Cloud:
         """Put a Plan into the queue that closes now; return the version of its model."""
         world, now = self.world, self.world.now
         arrived, departed = world.movements(now)
-        moves = world.moves(arrived, departed)
-        version = self.version
         self.version += 1
-        oldest = min([self.version, *self._kept(tier)])
-        world.add(Plan(version, opened, now, now, orders, oldest, arrived, departed, moves, tier=tier))
+        plan = Plan(
+            version=self.version - 1,
+            opened=opened,
+            closed=now,
+            ready=now,
+            orders=orders,
+            oldest=min([self.version, *self._kept(tier)]),
+            arrived=arrived,
+            departed=departed,
+            moves=world.moves(arrived, departed),
+            tier=tier,
+        )
+        world.add(plan)
         return self.version
 
     def _kept(self, tier: Tier) -> list[int]:
