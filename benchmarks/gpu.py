@@ -148,7 +148,7 @@ def shuffled_once() -> Iterator[None]:
     original, kept = BatchPlanner.plan, dict[tuple[Any, ...], Any]()
 
     def plan(planner: BatchPlanner, chunk: Chunk) -> Any:
-        key = chunk.clients, chunk.trips, chunk.steps
+        key = chunk.clients, chunk.base_versions, chunk.steps
         if key not in kept:
             kept[key] = original(planner, chunk)
         return kept[key]

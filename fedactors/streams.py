@@ -34,7 +34,7 @@ class Purpose(IntEnum):
     SERVER_DATA = 15  # choice of the server's data
     SIZES = 16  # sizes of the clients' data
     HOLDOUT = 17  # which test sample lies at which client
-    PROSPECT = 18  # batches of a client that trains alone before it leaves
+    LOCAL_OPTIMUM = 18  # batches of a client that trains alone before it leaves
     REALLOCATION = 19  # which sample lies at which active client in a round
     AUGMENTATION = 20  # random transforms of a training sample
     VARIANT = 21  # which of a sample's variants a local step sees

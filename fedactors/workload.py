@@ -2,8 +2,7 @@
 
 A client with n samples and batch size B makes passes over its data. One pass is cut into ceil(n/B) steps, the last
 one short (or left out with `drop_last`). Batches drawn with replacement are all full; the steps of a pass are as many.
-The clock turns samples into time with it, the engine into batches, so
-both agree on every step.
+The clock turns samples into time with it, the engine into batches, so both agree on every step.
 """
 
 from __future__ import annotations
@@ -26,9 +25,7 @@ class Workload(NamedTuple):
     batch: int
     wanted: int
     unit: int = 1  # steps are counted in multiples of this when time runs out
-    drawn_from: int = (
-        0  # samples that each one of a batch is drawn from, with replacement; 0: each comes once in a pass
-    )
+    drawn_from: int = 0  # samples from which each one of a batch is drawn, with replacement; 0: each comes once a pass
 
     @property
     def held(self) -> int:

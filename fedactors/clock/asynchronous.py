@@ -257,15 +257,15 @@ class _Server:
         arrived, departed = world.movements(now)
         orders = sorted([*taken, *lost], key=lambda order: (order.client, order.started))
         plan = Plan(
-            self.version - 1,
-            self.opened,
-            now,
-            now + self.rules.after,
-            Orders.of(orders),
-            min([*bases, self.version]),
-            arrived,
-            departed,
-            world.moves(arrived, departed),
+            version=self.version - 1,
+            opened=self.opened,
+            closed=now,
+            ready=now + self.rules.after,
+            orders=Orders.of(orders),
+            oldest=min([*bases, self.version]),
+            arrived=arrived,
+            departed=departed,
+            moves=world.moves(arrived, departed),
         )
         world.add(plan)
 

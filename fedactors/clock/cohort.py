@@ -46,8 +46,8 @@ class CohortPlanner:
     """Plans and settles the trips of cohorts."""
 
     def __init__(self, population: Population, trip_planner: TripPlanner, workloads: Sequence[Workload]) -> None:
-        self._p = population
-        self._a = population.availability
+        self._population = population
+        self._availability = population.availability
         self._trip_planner = trip_planner
         self._workloads = workloads
         self._workload_table = WorkloadTable(workloads)
@@ -90,13 +90,13 @@ class CohortPlanner:
 
     def _stops_before_departure(self, clients: Int64, deadline: Time) -> NDArray[np.bool_]:
         """Return which clients depart by `deadline` and stop in time for it."""
-        departs = self._p.depart[clients]
-        return self._p.hands_in[clients] & (departs <= deadline) & (departs < NEVER)
+        departs = self._population.depart[clients]
+        return self._population.hands_in[clients] & (departs <= deadline) & (departs < NEVER)
 
     @property
     def everybody(self) -> Int64:
         """Every client there is, ascending."""
-        return np.arange(len(self._p), dtype=np.int64)
+        return np.arange(len(self._population), dtype=np.int64)
 
     @property
     def work(self) -> CohortWork:
@@ -131,11 +131,11 @@ class CohortPlanner:
                 self._trip_planner.met(order.client, order.base)
 
     def _planned(self, clients: Int64, base: int, start: Time, deadline: Time, alone: dict[int, Trip]) -> Cohort:
-        a, work = self._a, self._workload_table.of(clients)
+        a, work = self._availability, self._workload_table.of(clients)
         now = np.full(len(clients), start, np.int64)
         origin = ontime.elapsed(a, clients, now)
         target, silent = self._targets(clients, origin, start, deadline, work)
-        compute = work.samples(target) * self._p.per_sample[clients]
+        compute = work.samples(target) * self._population.per_sample[clients]
         finish = ontime.reach(a, clients, origin + self._down[clients] + compute + self._up[clients])
         finish[target == 0] = NEVER
         outcome = np.where(target == work.wanted, OUTCOME_CODES[Outcome.COMPLETE], OUTCOME_CODES[Outcome.PARTIAL])
@@ -143,42 +143,53 @@ class CohortPlanner:
         missed = (target == 0) | (finish > min(deadline, NEVER - 1)) | (gives_up < finish)
         outcome = np.where(missed, silent, outcome)
         ends = np.where(missed, NEVER, finish)
-        departs = self._p.depart[clients]
+        departs = self._population.depart[clients]
         leaves = (departs <= deadline) & (departs < ends) & (departs <= gives_up)
         outcome[leaves], ends[leaves] = OUTCOME_CODES[Outcome.DEPARTED], departs[leaves]
         if deadline == NEVER:  # the server does not wait for a device that will not report
             ends = np.where(ends < NEVER, ends, np.where(gives_up < NEVER, gives_up, start))
-        return Cohort(clients, base, start, origin, work, target, outcome, ends, gives_up, alone)
+        return Cohort(
+            clients=clients,
+            base=base,
+            started=start,
+            origin=origin,
+            work=work,
+            steps=target,
+            outcome=outcome,
+            ends=ends,
+            gives_up=gives_up,
+            alone=alone,
+        )
 
     def _targets(
         self, clients: Int64, origin: Int64, start: Time, deadline: Time, work: CohortWork
     ) -> tuple[Int64, NDArray[np.int64]]:
         """Return the steps that each device aims at, and its outcome if nothing arrives."""
-        deadline_aware = self._p.deadline_aware[clients]
+        deadline_aware = self._population.deadline_aware[clients]
         fixed = self._down[clients] + self._up[clients]
-        per_sample, nominal = self._p.per_sample[clients], work.wanted
+        per_sample, nominal = self._population.per_sample[clients], work.wanted
         if deadline < NEVER:
             nominal = work.steps_within((deadline - start - fixed) // per_sample)
         naive = np.where(nominal == work.wanted, OUTCOME_CODES[Outcome.OFFLINE], OUTCOME_CODES[Outcome.LATE])
         careful = np.where(nominal > 0, OUTCOME_CODES[Outcome.OFFLINE], OUTCOME_CODES[Outcome.TOO_SLOW])
         target = np.where(deadline_aware, nominal, work.wanted)
         if deadline < NEVER:
-            foresees = deadline_aware & (self._p.depart[clients] > deadline) & ~self._p.abort[clients]
-            budget = ontime.elapsed(self._a, clients, np.full(len(clients), deadline, np.int64)) - origin
+            foresees = deadline_aware & (self._population.depart[clients] > deadline) & ~self._population.abort[clients]
+            budget = ontime.elapsed(self._availability, clients, np.full(len(clients), deadline, np.int64)) - origin
             target = np.where(foresees, work.steps_within((budget - fixed) // per_sample), target)
         return target, np.where(deadline_aware, careful, naive)
 
     def _giving_up(self, clients: Int64, start: Time) -> Int64:
         gives_up = np.full(len(clients), NEVER, np.int64)
-        aborting = np.flatnonzero(self._p.abort[clients])
-        gives_up[aborting] = ontime.window_end(self._a, clients[aborting], start)
+        aborting = np.flatnonzero(self._population.abort[clients])
+        gives_up[aborting] = ontime.window_end(self._availability, clients[aborting], start)
         return gives_up
 
     def _orders(self, cohort: Cohort, outcome: NDArray[np.int64], finished: Int64) -> Orders:
         """Work out stages and bytes of trips that ended at `finished`."""
-        a, clients = self._a, cohort.clients
+        a, clients = self._availability, cohort.clients
         origin, work = cohort.origin, cohort.work
-        per_sample, latency = self._p.per_sample[clients], self._p.latency[clients]
+        per_sample, latency = self._population.per_sample[clients], self._population.latency[clients]
         down, up = self._down[clients], self._up[clients]
         spent = ontime.elapsed(a, clients, finished) - origin
         steps = np.minimum(cohort.steps, work.steps_within((spent - down) // per_sample))
@@ -189,17 +200,17 @@ class CohortPlanner:
         uploading = np.where(cohort.steps > 0, spent - computed_at, 0)
         downloads, uploads = self._trip_planner.sizes(clients)
         return Orders(
-            clients.copy(),
-            np.full(len(clients), cohort.base),
-            work.wanted.copy(),
-            steps,
-            outcome,
-            np.full(len(clients), cohort.started),
-            downloaded,
-            computed,
-            finished,
-            _moved(downloads, spent - latency, down - latency),
-            _moved(uploads, uploading - latency, up - latency),
+            client=clients.copy(),
+            base=np.full(len(clients), cohort.base),
+            wanted=work.wanted.copy(),
+            steps=steps,
+            outcome=outcome,
+            started=np.full(len(clients), cohort.started),
+            downloaded=downloaded,
+            computed=computed,
+            finished=finished,
+            down=_moved(downloads, spent - latency, down - latency),
+            up=_moved(uploads, uploading - latency, up - latency),
         )
 
 

@@ -103,7 +103,7 @@ class _Cloud:
         self.rounds += 1
         mixed = ((self.model, 1 - mixing), (edge.model, mixing))
         moved = self._moved([one for one in self.edges if one is edge or not one.present])
-        tier = self._tier(mixed if edge.heard else ((self.model, 1.0),), moved)
+        tier = self._tier(mixed if edge.weight else ((self.model, 1.0),), moved)
         edge.model = self.model = self.version + 1
         self.add(Orders.of(()), opened, tier)
 
@@ -116,9 +116,9 @@ class _Cloud:
 
     def _aggregate(self, opened: Time) -> None:
         """Put the Plan of the cloud into the queue: the mean of the edges' models, by the clients that they heard."""
-        heard = [edge for edge in self.edges if edge.heard and edge.present]
-        total = sum(edge.heard for edge in heard)
-        mixed = tuple((edge.model, edge.heard / total) for edge in heard)
+        heard = [edge for edge in self.edges if edge.weight and edge.present]
+        total = sum(edge.weight for edge in heard)
+        mixed = tuple((edge.model, edge.weight / total) for edge in heard)
         self.rounds += 1
         self.add(Orders.of(()), opened, self._tier(mixed or ((self.model, 1.0),), self._moved(self.edges)))
 
@@ -136,11 +136,20 @@ class _Cloud:
         """Put a Plan into the queue that closes now; return the version of its model."""
         world, now = self.world, self.world.now
         arrived, departed = world.movements(now)
-        moves = world.moves(arrived, departed)
-        version = self.version
         self.version += 1
-        oldest = min([self.version, *self._kept(tier)])
-        world.add(Plan(version, opened, now, now, orders, oldest, arrived, departed, moves, tier=tier))
+        plan = Plan(
+            version=self.version - 1,
+            opened=opened,
+            closed=now,
+            ready=now,
+            orders=orders,
+            oldest=min([self.version, *self._kept(tier)]),
+            arrived=arrived,
+            departed=departed,
+            moves=world.moves(arrived, departed),
+            tier=tier,
+        )
+        world.add(plan)
         return self.version
 
     def _kept(self, tier: Tier) -> list[int]:
@@ -184,8 +193,11 @@ class _EdgeServer:
         return EdgeSelector(started(rules.selection, known))
 
     @property
-    def heard(self) -> int:
-        """What the clients heard in this cloud round count, each of them once."""
+    def weight(self) -> int:
+        """Weight of the edge at the cloud: the sum of the counts of the clients whose updates it received.
+
+        It is that of this cloud round; each client counts once.
+        """
         return int(self.cloud.rules.counts[self.reached].sum())
 
     def play(self) -> Waits:

@@ -24,7 +24,7 @@ class NextEdges:
     """The next edges of `devices`, which have windows; a looping recording goes on with its next turn."""
 
     def __init__(self, availability: Availability, devices: Int64) -> None:
-        self._a = availability
+        self._availability = availability
         self._devices = devices
         self._times = np.zeros(0, np.int64)  # of each device's next edge, (devices,); NEVER after the last one
         self._places = np.zeros(0, np.int64)  # of that edge in its row: 2 k, or 2 k + 1 where window k goes off
@@ -34,7 +34,7 @@ class NextEdges:
 
     def seek(self, time: Time) -> None:
         """Go on with the edges at `time` and later."""
-        a, devices = self._a, self._devices
+        a, devices = self._availability, self._devices
         self._ahead = no_edges()
         rows, period = a.row[devices], a.period[devices]
         low, high = a.windows.starts[rows], a.windows.starts[rows + 1]
@@ -74,7 +74,7 @@ class NextEdges:
 
     def _step(self, due: Int64) -> None:
         """Let the devices at the places `due` go on to the edge after their next one."""
-        a, devices = self._a, self._devices[due]
+        a, devices = self._availability, self._devices[due]
         rows = a.row[devices]
         low = a.windows.starts[rows]
         place = self._places[due] + 1

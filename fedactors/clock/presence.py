@@ -42,7 +42,7 @@ class Presence:
     def __init__(
         self, availability: Availability, counted: NDArray[np.bool_] | None = None, stay: Stay | None = None
     ) -> None:
-        self._a = availability
+        self._availability = availability
         counted = np.ones(len(availability), bool) if counted is None else counted
         self._counted = counted
         self._stay = stay or _always(len(availability))
@@ -80,8 +80,9 @@ class Presence:
     def _jump(self, time: Time) -> None:
         """Look every device up at `time`, after the edges of that instant; go on with the edges after it."""
         at = np.full(len(self._moving), time, np.int64)
-        on = self._counted & (self._a.row < 0)
-        on[self._moving] = ontime.elapsed(self._a, self._moving, at + 1) > ontime.elapsed(self._a, self._moving, at)
+        on = self._counted & (self._availability.row < 0)
+        before, after = (ontime.elapsed(self._availability, self._moving, instant) for instant in (at, at + 1))
+        on[self._moving] = after > before
         self.on = on & (self._stay.arrive <= time) & (time < self._stay.depart)
         self._times, self._devices, self._states = no_edges()
         self._cursor = 0
@@ -155,14 +156,14 @@ class Presence:
             for column in self._stay
         )
         at = arrive[comes]
-        comes = comes[ontime.elapsed(self._a, comes, at + 1) > ontime.elapsed(self._a, comes, at)]
+        comes = comes[ontime.elapsed(self._availability, comes, at + 1) > ontime.elapsed(self._availability, comes, at)]
         departures = depart[goes], goes, np.zeros(len(goes), bool)
         arrivals = arrive[comes], comes, np.ones(len(comes), bool)
         return in_order([departures, (times[there], devices[there], states[there]), arrivals])
 
     def _state_at_zero(self) -> NDArray[np.bool_]:
         """Which moving devices are on just before time 0 counts: a window that began earlier has no edge."""
-        a, devices = self._a, self._moving
+        a, devices = self._availability, self._moving
         local = a.shift[devices]
         rows = a.row[devices]
         low, high = a.windows.starts[rows], a.windows.starts[rows + 1]
@@ -172,7 +173,7 @@ class Presence:
 
     def _last_edge(self) -> Time:
         """Return the time after which nothing changes any more."""
-        a, devices = self._a, self._moving
+        a, devices = self._availability, self._moving
         visitors = self._visitors
         rows = a.row[devices]
         filled = a.windows.counts[rows] > 0
@@ -184,7 +185,7 @@ class Presence:
         return min(max(int(ends.max(initial=-1)), int(moves.max(initial=-1))) + 1, NEVER)
 
     def _edges_per_ns(self) -> float:
-        a, rows = self._a, self._a.row[self._moving]
+        a, rows = self._availability, self._availability.row[self._moving]
         span = np.where(a.period[self._moving] > 0, a.period[self._moving], max(self._last, 1)).astype(float)
         return float((2 * a.windows.counts[rows] / span).sum())
 

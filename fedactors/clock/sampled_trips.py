@@ -60,7 +60,7 @@ class SampledTripPlanner(VaryingTripPlanner):
     def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
         if self.set_pace(client, base, start, deadline, work):
             return super().plan(client, base, start, deadline, work)
-        origin = self._a.elapsed(client, start)
+        origin = self._availability.elapsed(client, start)
         return Trip(client, base, start, origin, work, 0, Outcome.OFFLINE, NEVER, gives_up=start)
 
     @override

@@ -103,15 +103,15 @@ class _Round:
         closed = max(now, self.opened + rules.during)
         arrived, departed = world.movements(closed)
         plan = Plan(
-            self.version,
-            self.opened,
-            closed,
-            closed + rules.after,
-            orders,
-            self.version + 1,
-            arrived,
-            departed,
-            world.moves(arrived, departed),
+            version=self.version,
+            opened=self.opened,
+            closed=closed,
+            ready=closed + rules.after,
+            orders=orders,
+            oldest=self.version + 1,
+            arrived=arrived,
+            departed=departed,
+            moves=world.moves(arrived, departed),
         )
         world.add(plan)
         return plan

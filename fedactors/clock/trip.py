@@ -72,8 +72,8 @@ class TripPlanner:
     def __init__(
         self, population: Population, down: Size, up: Size, once: int = 0, missed: Missed = NOTHING_MISSED
     ) -> None:
-        self._p = population
-        self._a = population.availability
+        self._population = population
+        self._availability = population.availability
         self._sizes = (down, up)
         self._latency = integers(population.latency)
         self._next = _transfer(down + once, population.down) + population.latency  # ns
@@ -129,7 +129,7 @@ class TripPlanner:
         """Set what `clients` are sent besides, and how long that takes."""
         self._extra[clients] = extra
         size = (self._sizes[0] if isinstance(self._sizes[0], int) else self._sizes[0][clients]) + extra
-        self._next[clients] = _transfer(size, self._p.down[clients]) + self._p.latency[clients]
+        self._next[clients] = _transfer(size, self._population.down[clients]) + self._population.latency[clients]
 
     def per_sample(self, client: int) -> int:
         """Return the ns that a device takes for a sample in its next trip."""
@@ -145,7 +145,7 @@ class TripPlanner:
     def plan(self, client: int, base: int, start: Time, deadline: Time, work: Workload) -> Trip:
         """Return the trip of `client` from `start` if it may take until `deadline` (NEVER: as long as it needs)."""
         self.ask(np.array([client]), base)
-        origin = self._a.elapsed(client, start)
+        origin = self._availability.elapsed(client, start)
         departs = self._depart[client]
         hands_in = self._stops_before_departure(client, deadline)
         last = departs if hands_in else deadline  # when an upload must have arrived
@@ -178,7 +178,7 @@ class TripPlanner:
 
     def _giving_up(self, client: int, start: Time) -> Time:
         """Return when an interruption ends a trip that begins at `start`; NEVER if none does."""
-        return self._a.window_end(client, start) if self._abort[client] else NEVER
+        return self._availability.window_end(client, start) if self._abort[client] else NEVER
 
     def _target(
         self, client: int, start: Time, deadline: Time, work: Workload, *, foresee: bool, hands_in: bool = False
@@ -205,12 +205,13 @@ class TripPlanner:
 
     def _feasible(self, client: int, start: Time, deadline: Time, work: Workload) -> int:
         """Return the most steps after which an upload arrives by `deadline`, interruptions included."""
-        budget = self._a.elapsed(client, deadline) - self._a.elapsed(client, start)
+        budget = self._availability.elapsed(client, deadline) - self._availability.elapsed(client, start)
         return self._steps(client, work, budget - self._down[client] - self._up[client])
 
     def _finish(self, client: int, start: Time, work: Workload, steps: int, limit: Time) -> Time:
         """Return when a trip of `steps` steps is over; after `limit` any later time will do."""
-        return self._a.reach(client, self._a.elapsed(client, start) + self._on_time(client, work, steps))
+        origin = self._availability.elapsed(client, start)
+        return self._availability.reach(client, origin + self._on_time(client, work, steps))
 
     def _steps(self, client: int, work: Workload, on_time: Time) -> int:
         return work.steps_within(on_time // self._per_sample[client])
@@ -221,8 +222,8 @@ class TripPlanner:
 
     def _order(self, trip: Trip, outcome: Outcome, finished: Time) -> Order:
         """Work out stages and bytes of a trip that ended at `finished`."""
-        client, reach = trip.client, self._a.reach
-        spent = self._a.elapsed(client, finished) - trip.origin
+        client, reach = trip.client, self._availability.reach
+        spent = self._availability.elapsed(client, finished) - trip.origin
         down, up = self._down[client], self._up[client]
         steps = min(trip.steps, self._steps(client, trip.work, spent - down))
         computed_at = down + trip.work.samples(trip.steps) * self._per_sample[client]

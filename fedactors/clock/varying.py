@@ -47,7 +47,7 @@ class VaryingTripPlanner(TripPlanner):
 
     @override
     def _finish(self, client: int, start: Time, work: Workload, steps: int, limit: Time) -> Time:
-        return self._stages(self._a.spans, client, start, work, steps, limit).finished
+        return self._stages(self._availability.spans, client, start, work, steps, limit).finished
 
     @override
     def _nominal(self, client: int, start: Time, deadline: Time, work: Workload) -> int:
@@ -55,11 +55,11 @@ class VaryingTripPlanner(TripPlanner):
 
     @override
     def _feasible(self, client: int, start: Time, deadline: Time, work: Workload) -> int:
-        return self._most(self._a.spans, client, start, deadline, work)
+        return self._most(self._availability.spans, client, start, deadline, work)
 
     @override
     def _order(self, trip: Trip, outcome: Outcome, finished: Time) -> Order:
-        client, gate = trip.client, self._a.spans
+        client, gate = trip.client, self._availability.spans
         flows = self._flows
         at = self._stages(gate, client, trip.started, trip.work, trip.steps, finished)
         down = 0

@@ -156,7 +156,8 @@ class ClientBatch(BatchPlan):
 
     An engine must follow `starts`, `corrections`, `prox`, `lr` and `weight`; and `optimizer`, `state`, `clip`,
     `phases`, `second_loss` and `added_loss` where it supports them. The last four fields help engines that can use
-    them: an engine may ignore `chunks`, `bases` and `prepared`, and `sums` is set only for engines with `sums_updates`.
+    them: an engine may ignore `chunks`, `model_indices` and `prepared`, and `sums` is set only for engines with
+    `sums_updates`.
     """
 
     starts: Tensor  # (rows, parameters): stride 0 along the rows where all start from one model
@@ -177,7 +178,7 @@ class ClientBatch(BatchPlan):
     """What is added to the loss of each sample; set only for engines with `takes_added_loss`."""
     chunks: Sequence[int] = ()
     """Number of the chunk that each row belongs to; empty where all rows belong to one chunk."""
-    bases: Sequence[int] = ()
+    model_indices: Sequence[int] = ()
     """Number of the model that each row starts from; empty where all rows start from one model."""
     sums_gradients: bool = False
     """Whether `BatchResult.gradients` is wanted; only for engines with `sums_gradients`, and with plain SGD."""
@@ -232,7 +233,7 @@ class ClientBatch(BatchPlan):
         )
 
 
-_COLUMNS = ("clients", "steps", "works", "order", "chunks", "bases")  # sequences with an entry for each row, or empty
+_COLUMNS = ("clients", "steps", "works", "order", "chunks", "model_indices")  # one entry for each row, or empty
 
 
 def _picked(column: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:

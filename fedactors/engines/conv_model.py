@@ -4,10 +4,10 @@ On a CPU, convolutions themselves leave little to gain; the gain lies in the ope
 channels last in memory. The maxima of windows are taken before a bias and a ReLU, which commute with them to the bit
 and then have a quarter of the work. Activations are changed in place. The gradient of a dense layer, as large as the
 layer, is never written out: it is a product of two thin matrices and goes into the weight by `addmm_`; or clients that
-began with the same model and make short trips share the layer: see `shared_layer`. Whether they do
-follows from the model and the client's workload alone, so that a client's bits do not depend on which others are
-trained. Large tensors keep their place in
-memory from client to client. The arithmetic is otherwise that of `sequential`, the reference it is tested against.
+began with the same model and make short trips share the layer: see `shared_layer`. Whether they do follows from the
+model and the client's workload alone, so that a client's bits do not depend on which others are trained. Large tensors
+keep their place in memory from client to client. The arithmetic is otherwise that of `sequential`, the reference it is
+tested against.
 
 Shapes: B samples in a batch; images are (B, channels, height, width).
 """

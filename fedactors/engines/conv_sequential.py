@@ -157,9 +157,9 @@ def _sharing(model: Model, rows: ClientBatch) -> list[bool]:
 def _groups(model: Model, rows: ClientBatch, sharing: Sequence[bool]) -> Iterator[list[int]]:
     """Yield rows that take their steps side by side: some that share a layer, or any other by itself."""
     moving = [row for row, steps in enumerate(rows.steps) if steps]
-    bases = rows.bases or [0] * len(rows.clients)
+    models = rows.model_indices or [0] * len(rows.clients)
     kept = max(work.batch for work in rows.works) * _outputs(model)
-    for (shares, _), run in itertools.groupby(moving, lambda row: (sharing[row], bases[row])):
+    for (shares, _), run in itertools.groupby(moving, lambda row: (sharing[row], models[row])):
         group = list(run)
         most = max(1, min(_BESIDE, _KEPT // kept)) if shares else 1
         yield from (group[first : first + most] for first in range(0, len(group), most))

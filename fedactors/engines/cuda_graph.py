@@ -62,7 +62,7 @@ class CudaGraphEngine(LongestFirstEngine):
 
     def __init__(self, record: Record | None = None) -> None:
         self._record = record
-        self._trips: dict[tuple[object, ...], _RecordedBatch] = {}
+        self._recorded_batches: dict[tuple[object, ...], _RecordedBatch] = {}
 
     def supports(self, work: LocalWork, device: str) -> bool:
         """Plain SGD on a GPU; steps that move the state of an optimiser are not recorded."""
@@ -74,39 +74,39 @@ class CudaGraphEngine(LongestFirstEngine):
         try:
             return super().train(dataset, rows)
         except Exception:
-            self._trips.clear()  # these may hold the memory that lacks
+            self._recorded_batches.clear()  # these may hold the memory that lacks
             raise
 
     def train_sorted(self, dataset: DeviceDataset, rows: ClientBatch) -> BatchResult:
         """Train all rows, longest first."""
         samples, weights = batches.table(rows.order, rows.works, rows.steps)
-        trip = self._trip(dataset, rows, samples.shape)
-        stretches = [(trip.recorded(width), times) for width, times in widths(rows.steps)]
-        trip.load(rows, samples, weights)
+        recorded = self._recorded_batch(dataset, rows, samples.shape)
+        stretches = [(recorded.step_of(width), times) for width, times in widths(rows.steps)]
+        recorded.load(rows, samples, weights)
         for step, times in stretches:
             for _ in range(times):
                 step()
-        return trip.result(rows, len(samples))
+        return recorded.result(rows, len(samples))
 
-    def _trip(self, dataset: DeviceDataset, rows: ClientBatch, shape: tuple[int, ...]) -> _RecordedBatch:
+    def _recorded_batch(self, dataset: DeviceDataset, rows: ClientBatch, shape: tuple[int, ...]) -> _RecordedBatch:
         """Return tensors in which `rows` have room; those kept, if they are large enough."""
         steps, clients, batch = shape
         key = id(dataset), batch, rows.prox, rows.weight, rows.corrections is None, rows.sums_gradients
-        trip = self._trips.pop(key, None)
-        if trip is None or trip.steps < steps or trip.rows < clients:
-            if trip is not None:
-                steps = max(steps, trip.steps)
-                clients = max(clients, trip.rows)
-            del trip  # before its successor is made: both may not fit
+        recorded = self._recorded_batches.pop(key, None)
+        if recorded is None or recorded.steps < steps or recorded.rows < clients:
+            if recorded is not None:
+                steps = max(steps, recorded.steps)
+                clients = max(clients, recorded.rows)
+            del recorded  # before its successor is made: both may not fit
             record = self._record or (GraphCapture() if dataset.x.is_cuda else lambda step: step)
-            trip = _RecordedBatch(dataset, rows, steps, clients, batch, record)
-        self._trips[key] = trip
-        if len(self._trips) > _KEPT:
-            del self._trips[next(iter(self._trips))]
-        return trip
+            recorded = _RecordedBatch(dataset, rows, steps, clients, batch, record)
+        self._recorded_batches[key] = recorded
+        if len(self._recorded_batches) > _KEPT:
+            del self._recorded_batches[next(iter(self._recorded_batches))]
+        return recorded
 
 
-class Now(NamedTuple):
+class StepTensors(NamedTuple):
     """One step of some rows; all of it on the device."""
 
     tensors: Sequence[Tensor]  # of the models, each (rows, *shape): moved in place
@@ -130,7 +130,7 @@ class Now(NamedTuple):
             mine.addcmul_(self.corrections[tensor], rate, value=-1.0)
 
 
-Move = Callable[[Now], Tensor]
+Move = Callable[[StepTensors], Tensor]
 """Moves rows by one step, and returns their losses, (rows,)."""
 
 
@@ -139,21 +139,22 @@ def by_hand(model: Model, weight: float, prox: float) -> Move:
     blocks = blocks_of(model)
     classes = model.output_shape[0]
 
-    def move(now: Now) -> Tensor:
+    def move(given: StepTensors) -> Tensor:
         def accumulate(first: int, layer: Tensor, bias: Tensor, error: Tensor, inputs: Tensor) -> None:
             for tensor in (first, first + 1):
-                now.drift(prox, tensor)
+                given.drift(prox, tensor)
             layer.baddbmm_(error, inputs, alpha=-1.0)
             bias.sub_(error.sum(2))
-            if now.summed is not None:
-                now.summed[first].baddbmm_(error, inputs)
-                now.summed[first + 1].add_(error.sum(2))
+            if given.summed is not None:
+                given.summed[first].baddbmm_(error, inputs)
+                given.summed[first + 1].add_(error.sum(2))
 
-        hot = now.x.new_zeros(len(now.x), classes, now.x.shape[1]).scatter_(1, now.y[:, None], 1.0)
-        inputs, slopes = dense_steps.forward(blocks, now.tensors, now.x.flatten(2), now.keys, now.number)
-        logs, weights = dense_steps.log_probabilities(now.tensors, inputs[-1]), now.weights[:, None]
+        hot = given.x.new_zeros(len(given.x), classes, given.x.shape[1]).scatter_(1, given.y[:, None], 1.0)
+        inputs, slopes = dense_steps.forward(blocks, given.tensors, given.x.flatten(2), given.keys, given.number)
+        logs, weights = dense_steps.log_probabilities(given.tensors, inputs[-1]), given.weights[:, None]
         losses, error = dense_steps.mean_losses(logs, hot, weights), dense_steps.errors(logs, hot, weights)
-        dense_steps.backward(now.tensors, inputs, slopes, error.mul_((now.rate * weight)[:, None, None]), accumulate)
+        error.mul_((given.rate * weight)[:, None, None])
+        dense_steps.backward(given.tensors, inputs, slopes, error, accumulate)
         return losses
 
     return move
@@ -163,15 +164,15 @@ def by_vmap(model: Model, weight: float, prox: float) -> Move:
     """Return the step of `vmap`, for any model."""
     gradient = vmap.gradient_of(model, weight, None)
 
-    def move(now: Now) -> Tensor:
+    def move(given: StepTensors) -> Tensor:
         losses: Tensor
-        grads, (losses, _) = gradient(now.number, tuple(now.tensors), now.x, now.y, now.weights, now.keys)
-        for number, (tensor, grad) in enumerate(zip(now.tensors, grads, strict=True)):
-            now.drift(prox, number)
-            rate = now.rate.view(-1, *[1] * (grad.dim() - 1))
+        grads, (losses, _) = gradient(given.number, tuple(given.tensors), given.x, given.y, given.weights, given.keys)
+        for number, (tensor, grad) in enumerate(zip(given.tensors, grads, strict=True)):
+            given.drift(prox, number)
+            rate = given.rate.view(-1, *[1] * (grad.dim() - 1))
             tensor.addcmul_(grad, rate, value=-1.0)
-            if now.summed is not None:
-                now.summed[number].addcmul_(grad, rate)
+            if given.summed is not None:
+                given.summed[number].addcmul_(grad, rate)
         return losses
 
     return move
@@ -206,7 +207,7 @@ class _RecordedBatch:
         assert not isinstance(like.prox, Tensor)  # see `supports`
         self._move = form(model, like.weight, like.prox)
 
-    def recorded(self, width: int) -> Step:
+    def step_of(self, width: int) -> Step:
         """Return the step of the first `width` rows; what is loaded is lost if it was not recorded before."""
         if width not in self._recorded:
             self._counts.zero_()
@@ -262,19 +263,19 @@ class _RecordedBatch:
             )
             done = self._counts[:width] <= self._number
             x = flat.index_select(0, chosen.flatten()).view(width, -1).masked_fill_(done[:, None], 0.0)
-            now = Now(
-                tensors,
-                starts,
-                corrections,
-                summed,
-                x.view(*chosen.shape, *dataset.x.shape[1:]),
-                dataset.y[chosen],
-                weights,
-                self._keys[:width],
-                self._number[0],
-                self._lr.expand(width).masked_fill(done, 0.0),
+            given = StepTensors(
+                tensors=tensors,
+                starts=starts,
+                corrections=corrections,
+                summed=summed,
+                x=x.view(*chosen.shape, *dataset.x.shape[1:]),
+                y=dataset.y[chosen],
+                weights=weights,
+                keys=self._keys[:width],
+                number=self._number[0],
+                rate=self._lr.expand(width).masked_fill(done, 0.0),
             )
-            losses = self._move(now).masked_fill(done, 0.0)
+            losses = self._move(given).masked_fill(done, 0.0)
             self._losses[:, :width].index_copy_(0, self._number, losses[None])
             self._number.add_(1)
 

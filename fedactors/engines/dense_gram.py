@@ -6,8 +6,8 @@ the trip, less lr * (X X^T) E, in which a sample needs its inner products (the G
 The update, -lr * E^T X, is one large product again. Large products run half as fast again as those of single batches,
 and no client has a first layer of its own that is copied and moved.
 
-The arithmetic is that of `dense_batched` in another order. Shapes: C clients, T samples of a
-trip, B of them in a batch, d inputs, h hidden units.
+The arithmetic is that of `dense_batched` in another order. Shapes: C clients, T samples of a trip, B of them in a
+batch, d inputs, h hidden units.
 """
 
 from __future__ import annotations

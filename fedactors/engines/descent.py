@@ -151,7 +151,7 @@ class LocalModels:
             state,
             lr=rows.lr,
             correction=correction,
-            prox=rows.prox if row is None else rows.pull_of(row),
+            prox=self._prox,
             layers=model.runs,
             clip=rows.clip,
             phases=_phases(rows, row),

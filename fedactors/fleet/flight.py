@@ -23,13 +23,14 @@ class RoundHandles(NamedTuple):
     report: Handle[AggregationReport]
     evaluated: Handle[dict[str, float]] | None
     dissimilarity: Handle[dict[str, float]] | None
-    judged: Sequence[Handle[tuple[ClientMeasures, ...]]] | None = None  # of some clients each
+    client_measures: Sequence[Handle[tuple[ClientMeasures, ...]]] | None = None  # of some clients each
 
     def outcomes(self, version: int, fleet: Fleet) -> Outcomes:
         """Wait for the results of round `version` and return them. Raises Fault if one cannot be had."""
         report = fleet.get(self.report)
         evaluated = None if self.evaluated is None else fleet.get(self.evaluated)
         dissimilarity = None if self.dissimilarity is None else fleet.get(self.dissimilarity)
+        handles = self.client_measures
         return Outcomes(
             version,
             loss=report.loss,
@@ -38,9 +39,9 @@ class RoundHandles(NamedTuple):
             dissimilarity=dissimilarity,
             sound=report.sound,
             losses=report.losses,
-            narrow=report.narrow,
+            memory_limit=report.memory_limit,
             moved=report.moved,
-            judged=None if self.judged is None else tuple(chain.from_iterable(map(fleet.get, self.judged))),
+            client_measures=None if handles is None else tuple(chain.from_iterable(map(fleet.get, handles))),
         )
 
 

@@ -55,10 +55,10 @@ class Measurements:
         """Evaluate single clients after a task, with what they keep then: a call has that of few in memory at once."""
         version = task.facts.version
         if self._states is None:
-            return [self._evaluator.evaluate_clients(public, version, task.judged, [])]
+            return [self._evaluator.evaluate_clients(public, version, task.evaluated_clients, [])]
         calls = []
-        for first in range(0, len(task.judged), _AT_ONCE):
-            some = task.judged[first : first + _AT_ONCE]
+        for first in range(0, len(task.evaluated_clients), _AT_ONCE):
+            some = task.evaluated_clients[first : first + _AT_ONCE]
             kept = [self._states.of(client) for client in some]
             calls.append(self._evaluator.evaluate_clients(public, version, some, kept))
         return calls

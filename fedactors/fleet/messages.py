@@ -18,12 +18,12 @@ class RoundTask(NamedTuple):
     """One aggregation to be executed."""
 
     facts: Round
-    bases: tuple[int, ...]  # versions that the chunks start from, in the order of `Chunk.bases`
+    bases: tuple[int, ...]  # versions that the chunks start from, in the order of `Chunk.model_indices`
     chunks: tuple[Chunk, ...]
     evaluate: bool
     oldest: int  # oldest version that later tasks may still start from
     measured: tuple[tuple[int, ...], ...] = ()  # groups of clients whose gradients are wanted, for dissimilarity
-    judged: tuple[int, ...] = ()  # clients that are evaluated one by one, ascending
+    evaluated_clients: tuple[int, ...] = ()  # one by one, ascending
     audience: NDArray[np.bool_] | None = None  # (clients,): whose hold-out data are the test set; None: all of it
 
 
@@ -41,7 +41,7 @@ class AggregationReport(NamedTuple):
     moved: int  # bytes of sums that hosts handed to each other and to the server
     sound: bool  # whether the next model is finite
     losses: tuple[ClientLoss, ...]  # ascending by client, if the task has hosts report them
-    narrow: MemoryLimit | None  # of the host that lacked most memory
+    memory_limit: MemoryLimit | None  # of the host that lacked most memory
 
 
 class Outcomes(NamedTuple):
@@ -54,9 +54,9 @@ class Outcomes(NamedTuple):
     dissimilarity: dict[str, float] | None = None
     sound: bool = True  # whether the model after it is finite
     losses: tuple[ClientLoss, ...] = ()  # ascending by client, if the task has hosts report them
-    narrow: MemoryLimit | None = None  # of the host that lacked most memory
+    memory_limit: MemoryLimit | None = None  # of the host that lacked most memory
     moved: int = 0  # bytes of sums that hosts handed to each other and to the server
-    judged: tuple[ClientMeasures, ...] | None = None  # of clients, if some were to be evaluated
+    client_measures: tuple[ClientMeasures, ...] | None = None  # of clients, if some were to be evaluated
 
 
 class SavedState(NamedTuple):

@@ -239,8 +239,8 @@ class Pipeline:
         self._models.set_state(facts.version + 1, next_public, next_private)
         evaluated = self._measurements.of_model(task, next_public) if task.evaluate else None
         dissimilarity = self._measurements.of_gradients(task, public, flight.tries) if task.measured else None
-        judged = self._measurements.of_clients(task, next_public) if task.judged else None
-        flight.handles = RoundHandles(report, evaluated, dissimilarity, judged)
+        client_measures = self._measurements.of_clients(task, next_public) if task.evaluated_clients else None
+        flight.handles = RoundHandles(report, evaluated, dissimilarity, client_measures)
 
     def _central_work(
         self, facts: Round, public: Handle[Vectors], private: Handle[Vectors]

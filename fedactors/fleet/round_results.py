@@ -44,5 +44,5 @@ def report_of(learned: ChunkResult, chunks: Sequence[ChunkResult]) -> Aggregatio
         moved=learned.moved + size(chunks),
         sound=True,
         losses=learned.losses,
-        narrow=learned.narrow,
+        memory_limit=learned.memory_limit,
     )

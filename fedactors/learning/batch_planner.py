@@ -53,7 +53,7 @@ class BatchPlanner:
 
     def _order(self, chunk: Chunk) -> list[NDArray[np.int64]]:
         """Return the samples of all steps of each trip."""
-        return self._drawn(chunk.clients, chunk.trips, self.held(chunk), chunk.steps)
+        return self._drawn(chunk.clients, chunk.base_versions, self.held(chunk), chunk.steps)
 
     def _drawn(
         self, clients: Sequence[int], trips: Sequence[int], held: Sequence[NDArray[np.int64]], steps: Sequence[int]
@@ -70,5 +70,5 @@ class BatchPlanner:
     def _keys(self, chunk: Chunk) -> Tensor:
         if not self._draws_masks:
             return torch.zeros(len(chunk.clients), dtype=torch.int64, device=self._device)
-        trips = zip(chunk.clients, chunk.trips, strict=True)
+        trips = zip(chunk.clients, chunk.base_versions, strict=True)
         return torch.tensor([dropout.key(self._task.seed, *trip) for trip in trips], device=self._device)

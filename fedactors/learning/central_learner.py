@@ -95,11 +95,11 @@ class CentralLearner:
         """Return LocalSGD(x, lr, K, D_0).y with batches of its own, before any round."""
         return self._descend(x, lr, work, _BEFORE, 0)[0]
 
-    def alone(self, x: Tensor, lr: float, work: Workload, client: int, number: int) -> Tensor:
+    def train_alone(self, x: Tensor, lr: float, work: Workload, client: int, number: int) -> Tensor:
         """Return the model of `client`, which holds these data, after round `number` of training alone, from x."""
-        return self._descend(x, lr, work, client, number, purpose=Purpose.PROSPECT)[0]
+        return self._descend(x, lr, work, client, number, purpose=Purpose.LOCAL_OPTIMUM)[0]
 
-    def tuned(self, x: Tensor, lr: float, work: Workload, client: int, version: int) -> Tensor:
+    def fine_tune(self, x: Tensor, lr: float, work: Workload, client: int, version: int) -> Tensor:
         """Return the model of `client`, which holds these data, after steps of its own before an evaluation."""
         return self._descend(x, lr, work, client, version, purpose=Purpose.FINE_TUNING)[0]
 
@@ -172,9 +172,18 @@ class CentralLearner:
         key = self._key(entity, version)
         start = x.to(self._device)[None]
         along = None if correction is None else correction.to(self._device)[None]
-        sums = along is not None
         row = ClientBatch(
-            (entity,), (work.wanted,), (work,), (order,), key, start, along, 0.0, lr, weight=weight, sums_gradients=sums
+            clients=(entity,),
+            steps=(work.wanted,),
+            works=(work,),
+            order=(order,),
+            keys=key,
+            starts=start,
+            corrections=along,
+            prox=0.0,
+            lr=lr,
+            weight=weight,
+            sums_gradients=along is not None,
         )
         with rounding(self._dataset.model.precision, self._dataset.device):
             found = self._engine.train(self._dataset, row)

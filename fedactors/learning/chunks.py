@@ -13,14 +13,14 @@ from fedactors.models.layers import Conv, Model
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.workload import Workload
 
-_ROOM = 2**28  # those of all models of a chunk on a GPU: 1 GiB, and a few times that in a step
-_WORK = 2**26  # those that keep a GPU busy: it reads them in 0.1 ms
-_HOSTS = 4  # that there should be work for, however many there are: part of the bits
-_LARGE = 256  # chunks of a large cohort of small models: as many hosts can share it
+_GPU_CHUNK_VALUES = 2**28  # parameters of all models of a chunk on a GPU: 1 GiB; a step takes a few times that
+_GPU_HOST_VALUES = 2**26  # parameters of all models that keep one GPU busy: it reads them in 0.1 ms
+_HOSTS = 4  # hosts among which a cohort can be divided evenly, however many there are: part of the bits
+_MOST_CHUNKS = 256  # chunks of a large cohort of small models: as many hosts can share it
 TOGETHER = 1000  # rows of several chunks that an engine trains at once, at most
 _EVALUATED = 1000  # test samples at a time; part of the result's bits, so never tuned to the machine
-_IMAGES = 100  # the same of convolutions on a CPU: what lies between their layers then stays in its caches
-_COLUMNS = ("clients", "bases", "trips", "steps", "weights")
+_CONV_EVALUATED = 100  # test samples at a time of convolutions on a CPU: activations then stay in its caches
+_COLUMNS = ("clients", "model_indices", "base_versions", "steps", "weights")
 
 
 def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
@@ -31,8 +31,8 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
     of models.
     """
     if device == "cuda":
-        most = max(2, min(1024, _ROOM // model.parameters))
-        hosts = min(_HOSTS, trips * model.parameters // _WORK)
+        most = max(2, min(1024, _GPU_CHUNK_VALUES // model.parameters))
+        hosts = min(_HOSTS, trips * model.parameters // _GPU_HOST_VALUES)
     else:
         most = _most_on_a_cpu(trips, model)
         hosts = _HOSTS
@@ -44,14 +44,14 @@ def chunk_sizes(trips: int, model: Model, device: str) -> list[int]:
 
 def most_together(cohort: int) -> int:
     """Return for how many clients a host needs samples at once, on a CPU: those it trains, and those it prepares."""
-    return 2 * max(TOGETHER, -(-cohort // _LARGE))
+    return 2 * max(TOGETHER, -(-cohort // _MOST_CHUNKS))
 
 
 def _most_on_a_cpu(trips: int, model: Model) -> int:
     """Return how many trips a chunk takes at most: as many models as a cache holds where they may move at once."""
     modules = [layer for layer in model.layers if isinstance(layer, ModuleLayer)]
     if blocks_of(model) or _move_at_once(model, modules):
-        return max(2, min(max(25, -(-trips // _LARGE)), CACHED // model.parameters))
+        return max(2, min(max(25, -(-trips // _MOST_CHUNKS)), CACHED // model.parameters))
     return 2 if modules and model.parameters > CACHED else 4
 
 
@@ -103,4 +103,4 @@ def joined(chunks: Sequence[Chunk]) -> Chunk:
 
 def evaluation_batch(model: Model, device: str = "cpu") -> int:
     """Return how many samples are evaluated at a time."""
-    return _IMAGES if device == "cpu" and any(isinstance(layer, Conv) for layer in model.layers) else _EVALUATED
+    return _CONV_EVALUATED if device == "cpu" and any(isinstance(layer, Conv) for layer in model.layers) else _EVALUATED

@@ -17,7 +17,7 @@ from fedactors.metric_names import CLASS, LABELS, WRITTEN, MetricSpec, views_of
 from fedactors.models.layers import Model
 from fedactors.models.loss_description import LossDescription
 from fedactors.models.loss_terms import terms
-from fedactors.models.losses import judged, scores, spreadout
+from fedactors.models.losses import losses_of_outputs, scores, spreadout
 from fedactors.models.module_layer import ModuleLayer
 from fedactors.models.network import forward, placed, views
 
@@ -115,7 +115,7 @@ class ModelEvaluator:
             columns = described_columns(self._model.loss, self._kind, outputs, answers, y)
             return {name: column.cpu().numpy() for name, column in columns.items()}
         right = (answers.argmax(-1) == y).double().reshape(len(y), -1).mean(1)
-        columns = {"accuracy": right, "loss": judged(self._model, tensors, outputs, y).double()}
+        columns = {"accuracy": right, "loss": losses_of_outputs(self._model, tensors, outputs, y).double()}
         if self._model.loss == "hinge":
             best = answers.topk(min(_RECALL, answers.shape[-1]), dim=-1).indices
             columns["recall10"] = (best == y[:, None]).any(1).double()
@@ -135,7 +135,7 @@ def described_columns(
         columns["counted"] = found.counts.double()
     if kind == LABELS:
         columns["accuracy"] = ((outputs > 0) == (y > 0)).double().flatten(1).mean(1)
-    elif kind == CLASS and loss.judges != "sequence" and answers.shape[:-1] == y.shape:
+    elif kind == CLASS and loss.label_kind != "sequence" and answers.shape[:-1] == y.shape:
         right = (answers.argmax(-1) == y).double().reshape(len(y), -1)
         ignored = loss.ignored
         there = torch.ones_like(right) if ignored is None else torch.ne(y, ignored).double().reshape(len(y), -1)

@@ -36,7 +36,7 @@ class FineTuner(NamedTuple):
         options = self.options
         work = workload(len(mine.y), options.batch, epochs=options.epochs, steps=options.steps)
         learner = CentralLearner(self.task.model, self.task.seed, mine)
-        return learner.tuned(torch.from_numpy(flat), options.lr, work, client, version).numpy()
+        return learner.fine_tune(torch.from_numpy(flat), options.lr, work, client, version).numpy()
 
 
 def tuner_of(task: TrainingTask, samples: TrainingData | None) -> FineTuner | None:

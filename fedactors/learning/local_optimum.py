@@ -37,7 +37,7 @@ def local_optimum(
     before = evaluator.evaluate(flat)["loss"]
     least = first = before
     for number in range(rounds):
-        further = learner.alone(model, lr, work, client, version * rounds + number)
+        further = learner.train_alone(model, lr, work, client, version * rounds + number)
         loss = evaluator.evaluate(further.numpy())["loss"]
         first = first if number else loss
         if loss < least:

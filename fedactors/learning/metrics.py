@@ -33,10 +33,10 @@ _CURVES = ("auroc", "average_precision")  # areas under a curve of each class
 def kind_of(model: Model, y: Tensor) -> str:
     """Return what the labels of a model are: classes, values, or several labels at once."""
     if isinstance(model.loss, LossDescription):
-        if model.loss.judges == "any":
+        if model.loss.label_kind == "any":
             return VALUES if y.is_floating_point() or model.output_shape[-1] == 1 else CLASS
-        if model.loss.judges in (VALUES, LABELS):
-            return model.loss.judges
+        if model.loss.label_kind in (VALUES, LABELS):
+            return model.loss.label_kind
     return CLASS
 
 
@@ -47,7 +47,6 @@ def measured(
 
     The loss says which labels do not count, and what outputs are: of `poisson_nll` logarithms of the means, which are
     what values are compared with. Functions of the user are given the outputs as they are.
-
 
     Raises DataError if a function of the user raises or returns no number, and what torch raises where memory lacks.
     """

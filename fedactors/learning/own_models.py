@@ -28,5 +28,5 @@ def own_rows(rows: ClientBatch, kept: Sequence[Mapping[str, NDArray[np.float32]]
         if mine is not None:
             row.copy_(torch.from_numpy(mine[OWN]))
     corrections = (starts - rows.starts) * pull
-    bases = range(len(rows.clients))
-    return replace(rows, starts=starts, corrections=corrections, prox=pull, bases=bases, prepared=[])
+    own = range(len(rows.clients))
+    return replace(rows, starts=starts, corrections=corrections, prox=pull, model_indices=own, prepared=[])

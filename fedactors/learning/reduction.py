@@ -56,12 +56,12 @@ def plus(one: ChunkResult, other: ChunkResult) -> ChunkResult:
         bad=one.bad + other.bad,
         kept=one.kept + other.kept,
         losses=one.losses + other.losses,
-        narrow=_narrower(one.narrow, other.narrow),
+        memory_limit=_tighter_limit(one.memory_limit, other.memory_limit),
         moved=one.moved + other.moved,
     )
 
 
-def _narrower(one: MemoryLimit | None, other: MemoryLimit | None) -> MemoryLimit | None:
+def _tighter_limit(one: MemoryLimit | None, other: MemoryLimit | None) -> MemoryLimit | None:
     """Return the limit of two hosts together: of the one that lacked more memory, with bits that both promise."""
     if one is None or other is None:
         return one or other

@@ -30,6 +30,6 @@ class SentExamples:
         )
         number = len(chunk.clients)
         same = ([held] * number, [work] * number, [longest] * number)
-        order = batches.sequences(self._seed, chunk.clients, chunk.trips, *same, Purpose.CENTRAL_BATCH)
+        order = batches.sequences(self._seed, chunk.clients, chunk.base_versions, *same, Purpose.CENTRAL_BATCH)
         samples = torch.from_numpy(np.stack(order).reshape(len(order), longest, self._batch))
         return SecondLoss(self._dataset, samples.to(self._dataset.x.device), self._weight)

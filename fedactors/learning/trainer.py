@@ -167,7 +167,7 @@ class Trainer:
         """
         chunk = joined(chunks)
         bases = [own_tensors(as_sent(vectors), self._device) for vectors in sent]
-        given = gathered(bases, chunk.bases) | shares(self._task, chunk, self._device)
+        given = gathered(bases, chunk.model_indices) | shares(self._task, chunk, self._device)
         held = kept_rows(kept, self._task.algorithm.keeps if kept else (), self._task.model.parameters, self._device)
         rows = self._rows(chunks, chunk, self._personal.starts(given["x"], kept, len(chunk.clients)))
         rows = self._directed(rows, given, held)
@@ -178,13 +178,18 @@ class Trainer:
         if following is not None:
             self._ahead = _Ahead(following, self._planner.plan(following), None)
         steps = column(chunk.steps, self._device)
-        gradient = self._first_gradient(rows) if self._task.algorithm.wants_gradient else None
-        start = given["x"].expand_as(deltas)
-        own = self._own(rows, kept)
-        changes = self._personal.shared(deltas)
         gradients = None if gradients is None else self._personal.shared(gradients)
-        result = ClientResult(start, changes, given, steps, chunk.lr, held, gradient, state, gradients, own)
-        result = result._replace(
+        result = ClientResult(
+            start=given["x"].expand_as(deltas),
+            delta=self._personal.shared(deltas),
+            sent=given,
+            steps=steps,
+            lr=chunk.lr,
+            kept=held,
+            gradient=self._first_gradient(rows) if self._task.algorithm.wants_gradient else None,
+            state=state,
+            gradients=gradients,
+            own=self._own(rows, kept),
             loss=mean_losses(losses, steps),
             start_loss=self._start_loss(chunk, rows),
             samples=column([work.held for work in rows.works], self._device),
@@ -196,8 +201,7 @@ class Trainer:
 
     def _start_loss(self, chunk: Chunk, rows: ClientBatch) -> Tensor | None:
         """Return the loss of all samples of each client where its trip begins, (clients, 1), if that is used."""
-        wants = self._task.algorithm.wants_start_loss
-        return self.gradients.start_losses(chunk, rows.starts) if wants else None
+        return self.gradients.start_losses(chunk, rows.starts) if self._task.algorithm.wants_start_loss else None
 
     def _own(self, rows: ClientBatch, kept: Sequence[Vectors | None]) -> Tensor | None:
         """Return each client's own model after the trip, if the algorithm has clients train one."""
@@ -248,8 +252,11 @@ class Trainer:
     def _learned(
         self, chunk: Chunk, sums: Vectors, bad: BadUpdates, losses: Tensor, kept: tuple[Vectors, ...] = ()
     ) -> ChunkResult:
-        each = client_losses(chunk, losses) if self._task.tells_losses else ()
-        return ChunkResult(chunk.place, sums, float(losses.sum()), bad, kept, each, self._memory_limit(chunk))
+        each = client_losses(chunk, losses) if self._task.returns_client_losses else ()
+        limit = self._memory_limit(chunk)
+        return ChunkResult(
+            place=chunk.place, sums=sums, loss=float(losses.sum()), bad=bad, kept=kept, losses=each, memory_limit=limit
+        )
 
     def limit(self, rows: int) -> None:
         """Train at most so many clients at once from now on."""
@@ -270,17 +277,16 @@ class Trainer:
 
     def _rows(self, chunks: Sequence[Chunk], chunk: Chunk, starts: Tensor) -> ClientBatch:
         """Return the trips of `chunks`, which `chunk` has all of, as rows that start from `starts`, by plain SGD."""
-        ahead = self._ahead
-        self._ahead = None
+        ahead, self._ahead = self._ahead, None
         if ahead is None or ahead.chunk != chunk:
             ahead = _Ahead(chunk, self._planner.plan(chunk), None)
         plan = ahead.plan
         return ClientBatch(
-            plan.clients,
-            plan.steps,
-            plan.works,
-            plan.order,
-            plan.keys,
+            clients=plan.clients,
+            steps=plan.steps,
+            works=plan.works,
+            order=plan.order,
+            keys=plan.keys,
             starts=starts.expand(len(chunk.clients), -1),
             corrections=None,
             prox=self._work.prox,
@@ -288,7 +294,7 @@ class Trainer:
             phases=self._personal.phases(self._task.personal_steps, chunk.clients, self._task.model.parameters),
             weight=self._work.loss_weight,
             chunks=[number for number, one in enumerate(chunks) for _ in one.clients],
-            bases=range(len(chunk.clients)) if self._personal.some else chunk.bases,
+            model_indices=range(len(chunk.clients)) if self._personal.some else chunk.model_indices,
             second_loss=None if self._central is None else self._central.to(chunk),
             prepared=[] if ahead.prepared is None else [ahead.prepared],
         )

@@ -37,8 +37,8 @@ class Chunk(NamedTuple):
 
     version: int  # of the Plan
     clients: tuple[int, ...]
-    bases: tuple[int, ...]  # index into the models that come with the chunk
-    trips: tuple[int, ...]  # version at which each trip began: names its random streams
+    model_indices: tuple[int, ...]  # index into the models that come with the chunk
+    base_versions: tuple[int, ...]  # model version at which each trip began: names its random streams
     steps: tuple[int, ...]
     weights: tuple[float, ...]
     lr: float
@@ -53,9 +53,8 @@ class Chunk(NamedTuple):
 
     def only(self, place: int, steps: int | None = None) -> Chunk:
         """Return the chunk of one of its trips, or of its first `steps` steps."""
-        one = {
-            name: getattr(self, name)[place : place + 1] for name in ("clients", "bases", "trips", "steps", "weights")
-        }
+        columns = ("clients", "model_indices", "base_versions", "steps", "weights")
+        one = {name: getattr(self, name)[place : place + 1] for name in columns}
         return self._replace(**one if steps is None else one | {"steps": (steps,)})
 
 
@@ -93,7 +92,7 @@ class ChunkResult(NamedTuple):
     bad: BadUpdates = ()
     kept: tuple[Vectors, ...] = ()  # what each client keeps, if the algorithm has it keep something
     losses: tuple[ClientLoss, ...] = ()  # of each client, if the selection uses them
-    narrow: MemoryLimit | None = None  # if memory lacked for the whole chunk
+    memory_limit: MemoryLimit | None = None  # if memory lacked for the whole chunk
     among: int = 1  # as many chunks
     chunks: int = 1  # whose sum this is, one after the other
     moved: int = 0  # bytes of sums that other hosts handed over for this
@@ -110,7 +109,7 @@ class TrainingTask:
     setting: TaskSetting = UNKNOWN
     pretraining: PretrainingWork | None = None
     holdout: Holdings | None = None  # of the test set, where it follows the members or clients are evaluated
-    tells_losses: bool = False  # whether hosts return the loss of each client
+    returns_client_losses: bool = False  # whether hosts return the loss of each client
     engine: str | None = None  # name of the engine; None for the first that suits
     personal: NDArray[np.int64] | None = None  # positions of what stays at the clients; None or empty for nothing
     personal_steps: tuple[int, ...] = ()  # of each client, those that train what stays alone; empty: all train all

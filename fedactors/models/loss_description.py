@@ -16,7 +16,7 @@ class LossDescription:
     """A loss with options, or one of the user's; equal descriptions are the same loss."""
 
     name: str
-    judges: LabelKind  # what labels it compares outputs with
+    label_kind: LabelKind  # what labels it compares outputs with
     options: tuple[tuple[str, Option], ...] = ()
     reference: Reference | None = None  # of the user's function or class
     arguments: str = "{}"  # of it, as JSON

@@ -32,7 +32,7 @@ def losses(
     """Return the loss of each sample, `(batch,)`; arguments as for `forward`."""
     if model.loss in REGULARISERS:
         return spreadout(tensors[0]).expand(x.shape[0])
-    return judged(model, tensors, outputs_of(model, tensors, x, keys, step), y)
+    return losses_of_outputs(model, tensors, outputs_of(model, tensors, x, keys, step), y)
 
 
 def sample_terms(
@@ -48,7 +48,7 @@ def output_terms(model: Model, tensors: Sequence[Tensor], outputs: Tensor, y: Te
     """Return what `sample_terms` does, from the outputs of the model; for losses that look at samples."""
     if isinstance(model.loss, LossDescription):
         return terms(model.loss, outputs, y)
-    return Terms(judged(model, tensors, outputs, y))
+    return Terms(losses_of_outputs(model, tensors, outputs, y))
 
 
 def mean_loss(
@@ -88,7 +88,7 @@ def outputs_of(
         return forward(model, tensors, x, keys, step).float()
 
 
-def judged(model: Model, tensors: Sequence[Tensor], outputs: Tensor, y: Tensor) -> Tensor:
+def losses_of_outputs(model: Model, tensors: Sequence[Tensor], outputs: Tensor, y: Tensor) -> Tensor:
     """Return the loss of each sample, `(batch,)`, from the model's outputs; for losses that look at samples."""
     if isinstance(model.loss, LossDescription):
         return terms(model.loss, outputs, y).added

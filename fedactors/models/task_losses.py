@@ -21,13 +21,13 @@ Weights = Annotated[tuple[Annotated[float, Field(ge=0.0)], ...], Field(strict=Fa
 class TaskLoss(Options):
     """Base of all losses that a scenario names."""
 
-    judges: ClassVar[LabelKind] = "value"
+    label_kind: ClassVar[LabelKind] = "value"
 
     name: str
 
     def describe(self) -> Loss | LossDescription:
         """Return the loss as a model has it."""
-        return LossDescription(self.name, self.judges, self._options())
+        return LossDescription(self.name, self.label_kind, self._options())
 
     @property
     def ignored(self) -> int | None:
@@ -50,7 +50,7 @@ class TaskLoss(Options):
 class _OfClasses(TaskLoss):
     """A loss of labels that are classes: a model answers one number for each."""
 
-    judges: ClassVar[LabelKind] = "class"
+    label_kind: ClassVar[LabelKind] = "class"
 
     def outputs(self, classes: int, values: int) -> int:
         """Return the number of classes."""
@@ -134,7 +134,7 @@ class PoissonLoss(TaskLoss):
 class BceLoss(TaskLoss):
     """Cross entropy of the sigmoid of one output, labels 0 and 1: torch.nn.BCEWithLogitsLoss."""
 
-    judges: ClassVar[LabelKind] = "class"
+    label_kind: ClassVar[LabelKind] = "class"
 
     name: Literal["bce"] = "bce"
     pos_weight: Positive | None = None
@@ -152,7 +152,7 @@ class BceLoss(TaskLoss):
 class MultiLabelLoss(TaskLoss):
     """Each label of a sample 0 or 1 by itself; the mean over labels of bce: torch.nn.MultiLabelSoftMarginLoss."""
 
-    judges: ClassVar[LabelKind] = "multi-label"
+    label_kind: ClassVar[LabelKind] = "multi-label"
 
     name: Literal["multi_label"] = "multi_label"
     pos_weight: Weights | None = None
@@ -170,7 +170,7 @@ class MultiLabelLoss(TaskLoss):
 class CtcLoss(_OfClasses):
     """Sequences of labels that are not aligned with the outputs: torch.nn.CTCLoss. Labels are filled up with -1."""
 
-    judges: ClassVar[LabelKind] = "sequence"
+    label_kind: ClassVar[LabelKind] = "sequence"
 
     name: Literal["ctc"] = "ctc"
     blank: int = Field(default=0, ge=0)
@@ -180,7 +180,7 @@ class CtcLoss(_OfClasses):
 class TorchLoss(TaskLoss):
     """A loss of the user: a function of outputs and labels, or a class of such objects (a torch.nn.Module, say)."""
 
-    judges: ClassVar[LabelKind] = "any"
+    label_kind: ClassVar[LabelKind] = "any"
 
     name: Literal["torch"] = "torch"
     factory: Reference
@@ -193,7 +193,7 @@ class TorchLoss(TaskLoss):
 
     def describe(self) -> LossDescription:
         """Return the loss as a model has it."""
-        return LossDescription(self.name, self.judges, (), self.factory, json.dumps(self.arguments, sort_keys=True))
+        return LossDescription(self.name, self.label_kind, (), self.factory, json.dumps(self.arguments, sort_keys=True))
 
     def outputs(self, classes: int, values: int) -> int:
         """Return what is said, or the number of labels."""

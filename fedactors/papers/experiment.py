@@ -79,7 +79,7 @@ class Measures(NamedTuple):
         return next((point.accuracy for point in self.curve if point.round == round), None)
 
 
-DIVERGED = Measures(0.0, None, None, None, None, None, None)
+DIVERGED = Measures(accuracy=0.0, t90=None, t50=None, sd20=None, xi2=None, g2=None, wall=None)
 """What is kept of a run that ended in NaN or Inf: its model gets nothing right, and nothing else counts of it."""
 
 

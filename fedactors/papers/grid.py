@@ -68,15 +68,15 @@ def measures(rows: Sequence[Mapping[str, Any]]) -> Measures:
     assert curve is not None  # the last round is always evaluated
     apart = [row for row in rows if "xi2" in row]
     return Measures(
-        curve["rolling_accuracy"],
-        curve["rise_round"],
-        curve["rounds_to_half"],
-        curve["last_deviation"],
-        sum(row["xi2"] for row in apart) / len(apart) if apart else None,
-        sum(row["g2"] for row in apart) / len(apart) if apart else None,
-        rows[-1]["wall_seconds"],
-        tuple(Evaluation(row["round"], row["accuracy"], row["loss"]) for row in rows if "accuracy" in row),
-        _further(rows),
+        accuracy=curve["rolling_accuracy"],
+        t90=curve["rise_round"],
+        t50=curve["rounds_to_half"],
+        sd20=curve["last_deviation"],
+        xi2=sum(row["xi2"] for row in apart) / len(apart) if apart else None,
+        g2=sum(row["g2"] for row in apart) / len(apart) if apart else None,
+        wall=rows[-1]["wall_seconds"],
+        curve=tuple(Evaluation(row["round"], row["accuracy"], row["loss"]) for row in rows if "accuracy" in row),
+        further=_further(rows),
     )
 
 

@@ -216,8 +216,8 @@ class Execution:
             further["moves"] = [move._asdict() for move in due.objective_state.moves]
         if self.clock.steered:
             further |= noted(outcomes.losses)
-        if outcomes.judged is not None:
-            further |= client_figures(outcomes.judged, self._prepared.scenario.population)
+        if outcomes.client_measures is not None:
+            further |= client_figures(outcomes.client_measures, self._prepared.scenario.population)
         wall = self._wall() | {"bytes_reduced": outcomes.moved}
         with self._watch.during("write"):
             self._recorder.enter(due.plan, due.task, outcomes, further, wall)

@@ -25,12 +25,12 @@ def open_fleet(
     address: str | None = None,
     groups: Sequence[GroupOptions] = (),
     central: bool = False,
-    near: bool = False,
+    few_vectors: bool = False,
     torch: bool = True,
 ) -> Fleet:
     """Return the fleet that a run over `groups` is executed on, with a `central` learner or without.
 
-    `near` says whether calls may go past Ray, see `is_near`; `torch` whether client hosts import it ahead.
+    With `few_vectors` calls may go past Ray, see `has_few_vectors`; `torch` says whether client hosts import it ahead.
 
     Raises ClusterError if it cannot be had.
     """
@@ -51,7 +51,7 @@ def open_fleet(
         store=cluster.object_store,
         classes=classes(cluster, groups),
         torch=torch,
-        transport=choose_transport(joined, few_vectors=near),
+        transport=choose_transport(joined, few_vectors=few_vectors),
         environment=bits.variables(cluster.bits),
     )
 
@@ -96,7 +96,7 @@ def classes(cluster: ClusterOptions, groups: Sequence[GroupOptions]) -> Any:
     return HostKinds(different, list(first), [different.index(one) for one in wanted])
 
 
-def is_near(prepared: Prepared) -> bool:
+def has_few_vectors(prepared: Prepared) -> bool:
     """Whether a run has few vectors at a time: not one for each client, nor models of many versions."""
     server = prepared.scenario.server
     keeping = bool(server.algorithm.keeps) or bool(len(prepared.personal)) or bool(prepared.feedback)

@@ -110,7 +110,7 @@ def with_wrong_labels(samples: TrainingData, attackers: Sequence[Attackers], cla
 
 def has_whole_labels(model: Model) -> bool:
     """Whether the loss of a model is about classes, so that labels must be whole numbers."""
-    return not isinstance(model.loss, LossDescription) or model.loss.judges in ("class", "sequence")
+    return not isinstance(model.loss, LossDescription) or model.loss.label_kind in ("class", "sequence")
 
 
 def label_without_loss(model: Model) -> int | None:

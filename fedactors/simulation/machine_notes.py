@@ -70,10 +70,10 @@ class MachineNotes:
 
     def _memory(self, outcomes: Outcomes) -> None:
         """Record that memory was too small, when that begins and whenever it changes."""
-        if not outcomes.narrow or outcomes.narrow == self._limit:
+        if not outcomes.memory_limit or outcomes.memory_limit == self._limit:
             return
-        self._limit = outcomes.narrow
-        most, same = outcomes.narrow
+        self._limit = outcomes.memory_limit
+        most, same = outcomes.memory_limit
         bits = "the same bits" if same else "bits may differ from those of whole chunks"
         text = f"memory lacked: a host trains {most} clients at once from now on; {bits}"
         self._folder.fault({"round": outcomes.version + 1, "cause": "OutOfMemory", "died": False, "text": text})

@@ -24,7 +24,7 @@ from fedactors.simulation.checks.prepare_task import runs_own_code
 from fedactors.simulation.fleet_choice import (
     FleetKind,
     has_centre,
-    is_near,
+    has_few_vectors,
     open_fleet,
     refuse_engine,
     refuse_idle,
@@ -181,9 +181,8 @@ def _opened(prepared: Prepared, kind: FleetKind, actors: int | None, address: st
     """Return the fleet of a run; see `open_fleet`. While it starts, what training needs is imported."""
     scenario = prepared.scenario
     threading.Thread(target=_imported, name="imports", daemon=True).start()
-    central = has_centre(prepared)
-    near = is_near(prepared)
-    return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, near=near)
+    central, few = has_centre(prepared), has_few_vectors(prepared)
+    return open_fleet(scenario.cluster, kind, actors, address, scenario.population, central=central, few_vectors=few)
 
 
 def _note_bits(scenario: Scenario, progress: Progress) -> None:

@@ -30,7 +30,7 @@ from fedactors.run_files.writing import write as write_file
 from fedactors.scenario.loading import validate
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.feedback import heeding
-from fedactors.simulation.fleet_choice import has_centre, is_near, open_fleet
+from fedactors.simulation.fleet_choice import has_centre, has_few_vectors, open_fleet
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.runner import load, ready
 from fedactors.simulation.tasks import task_of
@@ -116,9 +116,9 @@ def _opened(prepared: Prepared, hosts: int, step: float | None, address: str | N
     scenario, cluster = prepared.scenario, prepared.scenario.cluster
     if step is not None:
         cluster = cluster.model_copy(update={"cpus_per_actor": _CORES, "gpus_per_actor": 0.0})
-    central, near = has_centre(prepared), is_near(prepared)
+    central, few = has_centre(prepared), has_few_vectors(prepared)
     return open_fleet(
-        cluster, "ray", hosts, address, scenario.population, central=central, near=near, torch=step is None
+        cluster, "ray", hosts, address, scenario.population, central=central, few_vectors=few, torch=step is None
     )
 
 

@@ -59,7 +59,7 @@ def task_of(
         evaluate=last or _is_evaluated(plan, server.evaluate_every),
         oldest=plan.oldest,
         measured=_measured(plan, prepared),
-        judged=judged_clients(plan, prepared) if _judges(plan, server.evaluation, last=last) else (),
+        evaluated_clients=clients_to_evaluate(plan, prepared) if _evaluates(plan, server.evaluation, last=last) else (),
         audience=objective_state.audience if objective_state else None,
     )
 
@@ -69,13 +69,16 @@ def _facts(
 ) -> Round:
     """Return what the server has to know of a round to aggregate."""
     server = prepared.scenario.server
+    members, arrived, departed = _moved(plan, prepared, objective_state)
     return Round(
-        plan.version,
-        len(counted.orders),
-        math.fsum(counted.weights.tolist()),
-        server.schedule.at(_scheduled_round(plan, plan.version, objective_state)),
-        prepared.setting,
-        *_moved(plan, prepared, objective_state),
+        version=plan.version,
+        heard=len(counted.orders),
+        weight=math.fsum(counted.weights.tolist()),
+        lr=server.schedule.at(_scheduled_round(plan, plan.version, objective_state)),
+        setting=prepared.setting,
+        members=members,
+        arrived=arrived,
+        departed=departed,
         mixed=_mixed(plan, counted, bases) if server.timing.mixes else (),
         updates=_aged(plan, counted) if server.timing.deviation else (),
         exact=plan.tier is not None,
@@ -101,12 +104,12 @@ def _scheduled_round(plan: Plan, base: int, objective_state: ObjectiveState | No
     return base + (objective_state.round - plan.version if objective_state else 1)
 
 
-def _judges(plan: Plan, evaluation: ClientEvaluation | None, *, last: bool) -> bool:
+def _evaluates(plan: Plan, evaluation: ClientEvaluation | None, *, last: bool) -> bool:
     """Whether single clients are evaluated after a plan."""
     return evaluation is not None and (last or _is_evaluated(plan, evaluation.every))
 
 
-def judged_clients(plan: Plan, prepared: Prepared) -> tuple[int, ...]:
+def clients_to_evaluate(plan: Plan, prepared: Prepared) -> tuple[int, ...]:
     """Return the clients evaluated after `plan`, ascending: drawn among those that belong to the population."""
     server = prepared.scenario.server
     people = prepared.population
@@ -187,10 +190,6 @@ class Counted(NamedTuple):
     orders: Orders
     weights: Float64
 
-    def part(self, first: int, end: int) -> Counted:
-        """Return some that follow one another."""
-        return Counted(self.orders[first:end], self.weights[first:end])
-
 
 def _runs(rates: Float64, first: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield [first, end) of each run of trips with the same learning rate."""
@@ -231,19 +230,19 @@ def _chunks(
     rate_of = np.array(rates)[base_of]
     runs = [run for first, end in pairwise([0, *ends]) for run in _runs(rate_of, first, end)]
     columns = (counted.orders.client, base_of, counted.orders.base, counted.orders.steps, counted.weights)
-    clients, places, trips, steps, weights = (column.tolist() for column in columns)
+    clients, indices, versions, steps, weights = (column.tolist() for column in columns)
     return tuple(
         Chunk(
-            plan.version,
-            tuple(clients[first:end]),
-            tuple(places[first:end]),
-            tuple(trips[first:end]),
-            tuple(steps[first:end]),
-            tuple(weights[first:end]),
-            float(rate_of[first]),
-            active,
-            place,
-            len(runs),
+            version=plan.version,
+            clients=tuple(clients[first:end]),
+            model_indices=tuple(indices[first:end]),
+            base_versions=tuple(versions[first:end]),
+            steps=tuple(steps[first:end]),
+            weights=tuple(weights[first:end]),
+            lr=float(rate_of[first]),
+            active=active,
+            place=place,
+            among=len(runs),
         )
         for place, (first, end) in enumerate(runs)
     )

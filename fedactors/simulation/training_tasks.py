@@ -17,14 +17,14 @@ def training_task_of(prepared: Prepared, holdout: Holdings | None = None) -> Tra
     server = scenario.server
     evaluation = server.evaluation
     return TrainingTask(
-        prepared.model,
-        server.algorithm,
-        scenario.seed,
-        tuple(prepared.workloads),
-        prepared.setting,
-        PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None,
-        holdout,
-        server.selection.steers,
+        model=prepared.model,
+        algorithm=server.algorithm,
+        seed=scenario.seed,
+        workloads=tuple(prepared.workloads),
+        setting=prepared.setting,
+        pretraining=PretrainingWork(prepared.pretraining, server.pretraining.lr) if server.pretraining else None,
+        holdout=holdout,
+        returns_client_losses=server.selection.steers,
         engine=scenario.engine,
         personal=prepared.personal,
         personal_steps=prepared.personal_steps,

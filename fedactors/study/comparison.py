@@ -117,8 +117,18 @@ def compare(
             named[variant_of(_labels(cell))].append(one)
         by = validated(rows)
         wanted = common_target(named[first], window, by_validation=by) if target is None else target
-        column = asked and ranking_column(asked, rows)
-        return Comparison(base.name, named, first, wanted, confidence, window, said, column, beside, own)
+        return Comparison(
+            name=base.name,
+            variants=named,
+            baseline=first,
+            target=wanted,
+            confidence=confidence,
+            window=window,
+            settings_notes=said,
+            measure=asked and ranking_column(asked, rows),
+            beside=beside,
+            own_models=own,
+        )
 
     found: Comparison = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
     return found

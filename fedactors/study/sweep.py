@@ -209,7 +209,16 @@ def sweep(
     beside = [chooser(name, own, validated=False) for name in named]  # the columns that are named
 
     def study(cells: Sequence[StudyCell], rows: Sequence[StudyRow]) -> Swept:
-        return Swept(base.name, axes, rows, ranking_column(shown, rows), target, window, beside, best_per)
+        return Swept(
+            name=base.name,
+            axes=axes,
+            rows=rows,
+            measure=ranking_column(shown, rows),
+            target=target,
+            window=window,
+            beside=beside,
+            best_per=best_per,
+        )
 
     found: Swept = run_for(StudyWork(path, cells, where, changes, machines, clock_only), tell, study)
     return found

@@ -127,8 +127,8 @@ def test_a_trip_trains_at_the_rate_of_the_version_it_began_from():
     for plan in prepared.clock():
         task = task_of(plan, prepared, "cpu", last=False)
         for chunk in task.chunks:
-            assert {0.5 / (base + 1) for base in chunk.trips} == {chunk.lr}
-            seen |= {plan.version - base for base in chunk.trips}
+            assert {0.5 / (base + 1) for base in chunk.base_versions} == {chunk.lr}
+            seen |= {plan.version - base for base in chunk.base_versions}
         assert task.facts.lr == 0.5 / (plan.version + 1)
     assert len(seen) > 1
 

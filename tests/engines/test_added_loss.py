@@ -72,7 +72,7 @@ class Pulled(Held):
 def learned(engine, algorithm, model=MODELS["mlp"], *, data=None, kept=(), steps=STEPS, sent=None, bases=None, **facts):
     training_task = replace(task(model), algorithm=algorithm, **facts)
     trainer = with_engine(engine, training_task, samples(model) if data is None else data)
-    return trainer.learn(chunk(steps, bases=bases), sent or [{"x": initial(model, 1)}], kept)
+    return trainer.learn(chunk(steps, model_indices=bases), sent or [{"x": initial(model, 1)}], kept)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -322,11 +322,11 @@ def test_rows_in_parts_have_the_bits_that_they_have_together():
     parts.limit(2)
     sent = [{"x": initial(MODELS["dropout"], 1)}]
     one, other = (trainer.learn(chunk(STEPS), sent) for trainer in (whole, parts))
-    assert other.narrow == (2, True)
+    assert other.memory_limit == (2, True)
     assert np.array_equal(one.sums["delta"], other.sums["delta"])
     many = with_engine(VmapEngine, replace(task(MODELS["mlp"]), algorithm=Held()), samples(MODELS["mlp"]))
     many.limit(2)
-    assert many.learn(chunk(STEPS), [{"x": initial(MODELS["mlp"], 1)}]).narrow == (2, False), "that is not tried"
+    assert many.learn(chunk(STEPS), [{"x": initial(MODELS["mlp"], 1)}]).memory_limit == (2, False), "that is not tried"
 
 
 def test_a_client_has_the_same_bits_whoever_shares_its_chunk():

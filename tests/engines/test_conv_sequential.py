@@ -44,7 +44,7 @@ def test_by_hand_agrees_with_autograd_on_unequal_steps_and_starts(name, algorith
     model = MODELS[name]
     assert engine_for(model) is ConvSequentialEngine
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
-    work = chunk((3, 0, 2, 1, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
+    work = chunk((3, 0, 2, 1, 1), model_indices=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
     training_task = replace(task(model), algorithm=algorithm)
     one, many = (
         with_engine(e, training_task, samples(model)).learn(work, sent)

@@ -37,7 +37,7 @@ from tests.engines.test_engines import MODELS, Pulled, chunk, engine_for, engine
 from tests.learning.test_two_losses import Half
 
 EVERY = {**MODELS, "squared": LeastSquares().build((12,), 3), "bf16": replace(MODELS["dropout"], precision="bf16")}
-WORK = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
+WORK = chunk((10, 0, 7, 2, 1), model_indices=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
 
 
 UNFIT = "_local_scalar_dense", "lift_fresh", "nonzero", "unique", "masked_select"  # what a capture cannot hold
@@ -92,7 +92,8 @@ def test_a_step_recorded_once_serves_every_step_of_every_chunk(name, algorithm):
     model, sent, record = EVERY[name], starts_of(EVERY[name]), Traced()
     training_task, data = replace(task(model), algorithm=algorithm), samples(model)
     learns, again = with_steps(None, training_task, data), with_steps(record, training_task, data)
-    before = WORK._replace(version=1, trips=(1,) * 5, bases=(1, 1, 0, 0, 1), steps=(4, 3, 4, 3, 1), lr=0.3)
+    columns = {"base_versions": (1,) * 5, "model_indices": (1, 1, 0, 0, 1), "steps": (4, 3, 4, 3, 1)}
+    before = WORK._replace(version=1, lr=0.3, **columns)
     again.learn(before, sent)
     again.learn(WORK._replace(steps=(10, 0, 7, 2, 1)), sent)
     made = record.recordings
@@ -120,9 +121,9 @@ def test_everything_in_a_step_lies_on_one_gpu(name):
         x, y = torch.empty(50, *model.input_shape, device="cuda"), torch.zeros(50, dtype=torch.int64, device="cuda")
         vectors, keys = torch.empty(2, model.parameters, device="cuda"), y[:2]
         rows = ClientBatch((0, 1), (3, 2), (), (), keys, vectors, vectors, 0.3, 0.1)
-        trip = _RecordedBatch(DeviceDataset(model, x, y), rows, 10, 5, 4, lambda step: step)
-        trip.recorded(4)()
-        trained = trip.result(rows, 3)
+        recorded = _RecordedBatch(DeviceDataset(model, x, y), rows, 10, 5, 4, lambda step: step)
+        recorded.step_of(4)()
+        trained = recorded.result(rows, 3)
     assert trained.deltas.device.type == trained.losses.device.type == "cuda"
     assert trained.losses.shape == (2, 3)
 
@@ -230,7 +231,7 @@ def test_a_gpu_is_given_chunks_that_keep_it_busy():
     assert chunk_sizes(3000, small, "cuda") == [1000, 1000, 1000]
     assert chunk_sizes(1000, wide, "cuda") == [500, 500]
     assert chunk_sizes(100, convolutions, "cuda") == [100]
-    assert max(chunk_sizes(5000, convolutions, "cuda")) * convolutions.parameters <= chunks._ROOM
+    assert max(chunk_sizes(5000, convolutions, "cuda")) * convolutions.parameters <= chunks._GPU_CHUNK_VALUES
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -44,10 +44,10 @@ def samples(model, seed=0):
     return TrainingData(x, draws.integers(0, model.output_shape[0], len(x)), contiguous(SIZES))
 
 
-def chunk(steps, clients=None, weights=None, lr=0.1, bases=None):
+def chunk(steps, clients=None, weights=None, lr=0.1, model_indices=None):
     clients = tuple(range(len(SIZES))) if clients is None else clients
     count = len(clients)
-    return Chunk(2, clients, bases or (0,) * count, (2,) * count, steps, weights or (1.0,) * count, lr)
+    return Chunk(2, clients, model_indices or (0,) * count, (2,) * count, steps, weights or (1.0,) * count, lr)
 
 
 def with_engine(engine, training_task, data):
@@ -86,7 +86,7 @@ def test_engines_agree_on_unequal_steps_and_unequal_starts(name, algorithm, engi
         pytest.skip("dense gram needs two or more layers")
     model = MODELS[name]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
-    work = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
+    work = chunk((10, 0, 7, 2, 1), model_indices=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
     training_task = replace(task(model), algorithm=algorithm)
     one, many = (with_engine(e, training_task, samples(model)).learn(work, sent) for e in (SequentialEngine, engine))
     np.testing.assert_allclose(one.sums["delta"], many.sums["delta"], rtol=1e-5, atol=1e-6)

@@ -26,7 +26,7 @@ from fedactors.workload import workload
 from tests.engines import test_conv_sequential
 from tests.engines.test_engines import MODELS, SIZES, chunk, samples, task, with_engine
 
-WORK = chunk((10, 0, 7, 2, 1), bases=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
+WORK = chunk((10, 0, 7, 2, 1), model_indices=(0, 1, 1, 0, 1), weights=(0.5, 1.0, 0.25, 2.0, 1.0))
 
 
 class Record(Scaffold):

@@ -119,7 +119,7 @@ def test_hosts_ended_for_want_of_memory_train_fewer_clients_at_once(monkeypatch)
 
         monkeypatch.setattr(fleet, "get", get)
         largest = max(len(chunk.clients) for chunk in task.chunks)
-        assert pipeline.finish().narrow.at_once == largest // 2
+        assert pipeline.finish().memory_limit.at_once == largest // 2
 
 
 def test_the_client_and_the_step_that_raise_are_named(tmp_path, monkeypatch):

@@ -46,7 +46,7 @@ def test_a_call_has_what_few_clients_keep():
     with LocalFleet() as fleet:
         evaluator = EvaluatorStub.started(fleet, task(MODEL), TEST)
         measurements = Measurements(fleet, evaluator, None, [], None, states)
-        wanted = SimpleNamespace(judged=clients, facts=SimpleNamespace(version=0))
+        wanted = SimpleNamespace(evaluated_clients=clients, facts=SimpleNamespace(version=0))
         parts = measurements.of_clients(wanted, public)
         whole = evaluator.evaluate_clients(public, 0, clients, [states.of(client) for client in clients])
     assert len(parts) == 3

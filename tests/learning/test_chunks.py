@@ -31,7 +31,7 @@ MODELS = {**SMALL, "wide": Mlp(hidden=[200]).build((1, 28, 28), 3), "images": st
 PARTS = [
     chunk((6, 9), (0, 2), (0.3, 0.7)),
     chunk((9, 8), (1, 3), (0.2, 0.4)),
-    chunk((9, 0), (2, 4), (0.1, 2.0), bases=(1, 0)),
+    chunk((9, 0), (2, 4), (0.1, 2.0), model_indices=(1, 0)),
 ]
 
 
@@ -51,7 +51,7 @@ def apart(monkeypatch):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_host_gives_the_same_bits_together_and_one_by_one(name, algorithm, monkeypatch):
     model = MODELS[name]
-    told = replace(task(model), algorithm=algorithm, tells_losses=True)
+    told = replace(task(model), algorithm=algorithm, returns_client_losses=True)
     chunks = [one._replace(place=number) for number, one in enumerate(PARTS)]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     assert len(ClientHost(told, samples(model))._trainer.groups(chunks)) == (1 if invariant(model) else len(chunks))
@@ -111,8 +111,8 @@ def test_a_chunk_that_is_cut_for_lack_of_memory_has_the_bits_of_the_whole(name, 
     for most in (5, 3, 2):
         cut.limit(most)
         found = cut.learn(asked, [sent])
-        assert found.narrow.at_once == most
-        if found.narrow.same_bits:
+        assert found.memory_limit.at_once == most
+        if found.memory_limit.same_bits:
             assert found.loss == whole.loss
             assert np.array_equal(found.sums["delta"], whole.sums["delta"])
         else:

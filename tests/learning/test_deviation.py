@@ -95,7 +95,7 @@ def test_a_run_against_numpy(monkeypatch, tmp_path):
 
     def note(chunk, uploads, losses):
         of_round = made.setdefault(chunk.version, [])
-        rows = zip(chunk.clients, chunk.trips, uploads["delta"].numpy().copy(), strict=True)
+        rows = zip(chunk.clients, chunk.base_versions, uploads["delta"].numpy().copy(), strict=True)
         of_round.extend((client, chunk.version - trip, row) for client, trip, row in rows)
         return one_by_one(chunk, uploads, losses)
 

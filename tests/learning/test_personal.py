@@ -125,7 +125,7 @@ def test_a_second_step_of_ditto_is_pulled_from_where_it_is():
     expected = v.copy()
     for _ in range(2):
         expected = expected - 0.1 * (np.array(gradient(*expected.tolist(), 2.0)) + 2.0 * (expected - x))
-    chunk = CHUNK._replace(clients=(1,), bases=(0,), trips=(0,), steps=(2,), weights=(1.0,))
+    chunk = CHUNK._replace(clients=(1,), model_indices=(0,), base_versions=(0,), steps=(2,), weights=(1.0,))
     kept = [{"own": v.astype(np.float32)}]
     learned = regression(Ditto(pull=2.0), []).learn(chunk, [{"x": x.astype(np.float32)}], kept)
     assert learned.kept[0]["own"] == pytest.approx(expected, rel=1e-5)
@@ -138,7 +138,7 @@ def test_ditto_pulls_a_personal_part_towards_the_clients_own():
     v, x, p = np.array([0.5, -0.25]), np.array([0.25, 0.125]), 0.75
     expected = v - 0.1 * (np.array(gradient(*v.tolist(), 2.0)) + 2.0 * (v - [x[0], p]))
     kept = [{"own": v.astype(np.float32), PERSONAL: np.array([p], np.float32)}]
-    chunk = CHUNK._replace(clients=(1,), bases=(0,), trips=(0,), steps=(1,), weights=(1.0,))
+    chunk = CHUNK._replace(clients=(1,), model_indices=(0,), base_versions=(0,), steps=(1,), weights=(1.0,))
     learned = regression(Ditto(pull=2.0), [1]).learn(chunk, [{"x": x.astype(np.float32)}], kept)
     assert learned.kept[0]["own"] == pytest.approx(expected, rel=1e-5)
 

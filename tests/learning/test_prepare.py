@@ -20,7 +20,7 @@ SENT = 2
 
 
 def told(model, algorithm):
-    return replace(task(model), algorithm=algorithm, tells_losses=True)
+    return replace(task(model), algorithm=algorithm, returns_client_losses=True)
 
 
 def bits(learned):
@@ -96,8 +96,8 @@ def test_a_host_that_lacks_memory_prepares_less(monkeypatch):
     host.limit(2)
     host.prepare(ALL_EQUAL)
     assert host._trainer._ahead.prepared is None
-    narrow = host.learn(ALL_EQUAL, *sent(model))
-    assert bits([one._replace(narrow=None) for one in narrow]) == bits(expected)
+    limited = host.learn(ALL_EQUAL, *sent(model))
+    assert bits([one._replace(memory_limit=None) for one in limited]) == bits(expected)
 
     def lacking(*_):
         raise MemoryError

@@ -55,9 +55,9 @@ LIMITS = st.none() | st.builds(MemoryLimit, st.integers(1, 9), st.booleans())
 @given(st.lists(LIMITS, min_size=2, max_size=9))
 def test_bits_are_the_same_only_if_those_of_every_host_are(limits):
     """The smallest number of clients at once, whichever host has it, and the worst of promises."""
-    learned = [part._replace(narrow=limit) for part, limit in zip(parts(len(limits)), limits, strict=True)]
+    learned = [part._replace(memory_limit=limit) for part, limit in zip(parts(len(limits)), limits, strict=True)]
     lacking = [limit for limit in limits if limit]
-    found = added(learned).narrow
+    found = added(learned).memory_limit
     if not lacking:
         assert found is None
     else:

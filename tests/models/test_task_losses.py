@@ -114,7 +114,9 @@ def test_engines_agree_under_every_loss(loss, theirs, kind):
     given = samples(model)
     x = torch.randn(len(given.x), 5, generator=draws).numpy()
     data = TrainingData(x, labels_of(kind, len(x)).numpy(), given.split)
-    work = {"steps": (5, 0, 7, 2, 1), "bases": (0, 1, 1, 0, 1), "weights": (0.5, 1.0, 0.25, 2.0, 1.0), "lr": 0.05}
+    work = {
+        "steps": (5, 0, 7, 2, 1), "model_indices": (0, 1, 1, 0, 1), "weights": (0.5, 1.0, 0.25, 2.0, 1.0), "lr": 0.05,
+    }  # fmt: skip
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
     one, many = (
         with_engine(engine, task(model), data).learn(chunk(**work), sent) for engine in (SequentialEngine, VmapEngine)

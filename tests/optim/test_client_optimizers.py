@@ -178,7 +178,7 @@ def chosen(model, optimizer, algorithm=None):
     return base if algorithm is None else replace(base, algorithm=algorithm)
 
 
-WORK = {"steps": (10, 0, 7, 2, 1), "bases": (0, 1, 1, 0, 1), "weights": (0.5, 1.0, 0.25, 2.0, 1.0), "lr": 0.02}
+WORK = {"steps": (10, 0, 7, 2, 1), "model_indices": (0, 1, 1, 0, 1), "weights": (0.5, 1.0, 0.25, 2.0, 1.0), "lr": 0.02}
 
 
 @pytest.mark.parametrize("engine", [VmapEngine, DenseBatchedEngine])

@@ -60,7 +60,7 @@ def test_the_gradient_of_the_loss_is_clipped_and_not_what_an_algorithm_adds():
 def test_engines_agree_under_clipping(engine, clip):
     model = MODELS["deep"]
     sent = [{"x": initial(model, seed)} for seed in (1, 2)]
-    work = {"steps": (10, 0, 7, 2, 1), "bases": (0, 1, 1, 0, 1), "weights": (0.5, 1.0, 0.25, 2.0, 1.0), "lr": 0.1}
+    work = {"steps": (10, 0, 7, 2, 1), "model_indices": (0, 1, 1, 0, 1), "weights": (0.5, 1.0, 0.25, 2.0, 1.0)}
     bounded = replace(task(model), clip=clip)
     found = {}
     for name, one, chosen in (

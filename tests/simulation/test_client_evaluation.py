@@ -29,7 +29,7 @@ from fedactors.simulation.prepare import prepare
 from fedactors.simulation.record.client_measures import client_figures
 from fedactors.simulation.resume.branch import branch
 from fedactors.simulation.runner import load, resume
-from fedactors.simulation.tasks import judged_clients
+from fedactors.simulation.tasks import clients_to_evaluate
 from fedactors.simulation.verify import verify
 
 BASE = {
@@ -229,11 +229,11 @@ def test_evaluation_changes_nothing_else(scenario, tmp_path):
 def test_drawn_clients_have_a_stream_of_their_own(scenario, tmp_path):
     prepared = prepare(scenario("server.evaluation.clients=5"))
     plans = list(prepared.clock())
-    drawn = [judged_clients(plan, prepared) for plan in plans]
+    drawn = [clients_to_evaluate(plan, prepared) for plan in plans]
     assert all(len(set(one)) == 5 and list(one) == sorted(one) for one in drawn)
     assert len(set(drawn)) > 1
     other = prepare(scenario("server.evaluation.clients=5", "server.algorithm=scaffold"))
-    assert drawn == [judged_clients(plan, other) for plan in plans]
+    assert drawn == [clients_to_evaluate(plan, other) for plan in plans]
 
 
 def test_only_members_are_drawn(scenario):
@@ -241,7 +241,7 @@ def test_only_members_are_drawn(scenario):
     prepared = prepare(scenario(population))
     plan = next(prepare(scenario()).clock())
     for closed, expected in ((0, range(10)), (10**9, ()), (2 * 10**9, range(10, 20))):
-        assert judged_clients(replace(plan, closed=closed), prepared) == tuple(expected)
+        assert clients_to_evaluate(replace(plan, closed=closed), prepared) == tuple(expected)
 
 
 def test_what_a_client_uses():

@@ -32,27 +32,27 @@ class Foresight:
     """What the devices of a population expect."""
 
     def __init__(self, population: Population, flows: Flows) -> None:
-        self._p = population
+        self._population = population
         self.flows = flows
 
     def aim(self, device: EventDevice, errand: Errand) -> Aim:
         """Return what a device wants of a trip that begins now."""
         client, deadline = errand.client, errand.deadline
-        abort = bool(self._p.abort[client])
+        abort = bool(self._population.abort[client])
         if not errand.linked:
             return Aim(0, deadline, Outcome.OFFLINE, abort)
         if self._hands_in(device, deadline):
             return Aim(None, device.depart, Outcome.OFFLINE, abort)
         wanted = errand.work.wanted
         nominal = self._nominal(device, errand) if deadline < NEVER else wanted
-        if not self._p.deadline_aware[client]:
+        if not self._population.deadline_aware[client]:
             return Aim(wanted, deadline, Outcome.OFFLINE if nominal == wanted else Outcome.LATE, abort)
         foresees = not abort and deadline < min(NEVER, device.depart)
         return Aim(None if foresees else nominal, deadline, Outcome.OFFLINE if nominal else Outcome.TOO_SLOW, abort)
 
     def _hands_in(self, device: EventDevice, deadline: Time) -> bool:
         """Whether a device departs by `deadline` and hands in what it has before."""
-        return bool(self._p.hands_in[device.client]) and device.depart <= min(deadline, NEVER - 1)
+        return bool(self._population.hands_in[device.client]) and device.depart <= min(deadline, NEVER - 1)
 
     def goes_on(self, device: EventDevice, errand: Errand, aim: Aim, steps: int, progress: int) -> bool:
         """Whether a device that has done `steps` steps begins another unit of them; `progress` is their integral."""
@@ -66,7 +66,7 @@ class Foresight:
 
     def never_ends(self, device: EventDevice, errand: Errand, aim: Aim) -> bool:
         """Whether it is known that a trip without a deadline will never report."""
-        a, now = self._p.availability, device.world.now
+        a, now = self._population.availability, device.world.now
         if errand.deadline < NEVER or device.depart < NEVER or device.behaves:
             return False
         if aim.loses_work and a.window_end(errand.client, now) < NEVER:
@@ -105,7 +105,7 @@ class Foresight:
         At a constant rate that is when the device has been on for long enough, which is looked up. A device whose rates
         vary goes from window to window, as it does in columns.
         """
-        a, rate = self._p.availability, flow.constant(client)
+        a, rate = self._population.availability, flow.constant(client)
         if begin >= NEVER or work <= 0:
             return begin
         if not interrupted or rate is None or self.flows.varying[client]:

@@ -52,7 +52,7 @@ def _gradients_of(delta: Tensor, result: ClientResult) -> Tensor | None:
 
 def _altered(task: TrainingTask, chunk: Chunk, rows: Tensor, places: Sequence[int], group: Attackers) -> Tensor:
     """Return the rows with others at the places of attackers."""
-    clients, trips = ([column[place] for place in places] for column in (chunk.clients, chunk.trips))
+    clients, trips = ([column[place] for place in places] for column in (chunk.clients, chunk.base_versions))
     attack = group.attack
     assert isinstance(attack, UpdateAttack)
     theirs = rows[places]

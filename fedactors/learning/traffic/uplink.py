@@ -39,7 +39,7 @@ def sent(
     if chain is None:
         return uploads, _arrived(task, uploads, kept) if kept and task.attackers else {}
     found, fresh = dict(uploads), Named()
-    draws = SenderDraws(task.seed, Purpose.UPLINK, chunk.clients, chunk.trips)
+    draws = SenderDraws(task.seed, Purpose.UPLINK, chunk.clients, chunk.base_versions)
     broadcast, counts = _broadcast_values(task, public), _counts(task)
     for vector in task.algorithm.changes:
         rows = uploads[vector]

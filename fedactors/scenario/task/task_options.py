@@ -49,8 +49,8 @@ class TaskOptions(Options):
     @property
     def has_accuracy(self) -> bool | None:
         """Whether an accuracy is measured; None where that depends on the data."""
-        judges = "class" if self.loss is None else self.loss.judges
-        return True if judges in ("class", "multi-label") else False if judges == "value" else None
+        kind = "class" if self.loss is None else self.loss.label_kind
+        return True if kind in ("class", "multi-label") else False if kind == "value" else None
 
     @field_validator("metrics")
     @classmethod

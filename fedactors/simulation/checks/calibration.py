@@ -189,7 +189,7 @@ def _one_step(trainer: Trainer, chunk: Chunk, sent: dict[str, NDArray[np.float32
 
 
 def _learn(trainer: Trainer, chunk: Chunk, sent: dict[str, NDArray[np.float32]]) -> None:
-    trainer.learn(chunk, [sent] * (1 + max(chunk.bases)), [None] * len(chunk.clients))
+    trainer.learn(chunk, [sent] * (1 + max(chunk.model_indices)), [None] * len(chunk.clients))
 
 
 def _cut(chunk: Chunk, most: int) -> Chunk:

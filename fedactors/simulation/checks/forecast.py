@@ -24,15 +24,15 @@ from fedactors.simulation.checks.budget import Budget
 from fedactors.simulation.checks.calibration import Speeds, measure
 from fedactors.simulation.checks.memory_forecast import evaluation_bytes, host_bytes
 from fedactors.simulation.feedback import heeding
-from fedactors.simulation.fleet_choice import is_near
+from fedactors.simulation.fleet_choice import has_few_vectors
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.tasks import task_of
 
 _ROUNDS = 20  # looked at
 IMPORTING = 2.9  # seconds, if the time to import torch was not measured
 # seconds besides learning, of all processes together, by the way of calls: of a round, and of each byte that moves
-_ROUND = {"ray": 0.014, "near": 0.012, "local": 0.005}
-_BYTE = {"ray": 12e-9, "near": 3e-9, "local": 3e-9}
+_ROUND = {"ray": 0.014, "socket": 0.012, "local": 0.005}
+_BYTE = {"ray": 12e-9, "socket": 3e-9, "local": 3e-9}
 _RECORDING = {"ray": 0, "local": 10**8}  # bytes that recording takes in the process of a host
 
 
@@ -105,9 +105,9 @@ def _device(prepared: Prepared) -> str:
 
 
 def _way(prepared: Prepared, kind: str) -> str:
-    """Return how calls reach the hosts: "ray", "near" for the sockets beside Ray, or "local"."""
+    """Return how calls reach the hosts: "ray", "socket" for those beside Ray, or "local"."""
     scenario = prepared.scenario
-    return "near" if kind == "ray" and is_near(prepared) and not scenario.cluster.address else kind
+    return "socket" if kind == "ray" and has_few_vectors(prepared) and not scenario.cluster.address else kind
 
 
 def _steps(tasks: Sequence[RoundTask]) -> float:
@@ -139,7 +139,7 @@ def start_seconds(kind: str, hosts: int, cores: int, importing: float) -> float:
 def round_seconds(task: RoundTask, prepared: Prepared, speeds: Speeds, hosts: int, cores: int, way: str) -> float:
     """Return the seconds of a round: those of its longest path, or of all its work on all cores, whatever is more.
 
-    Calls go by `way` of "ray", a "near" line, or within one process on the "local" fleet.
+    Calls go by `way` of "ray", a "socket", or within one process on the "local" fleet.
     """
     server = prepared.scenario.server
     info = prepared.info

@@ -51,7 +51,7 @@ def evaluation_bytes(prepared: Prepared) -> int:
     samples = max(info.test_size, info.validation_size)
     outputs = prod(model.output_shape)
     specs = [metric.spec() for metric in prepared.scenario.task.metrics]
-    kind = CLASS if not isinstance(model.loss, LossDescription) else model.loss.judges
+    kind = CLASS if not isinstance(model.loss, LossDescription) else model.loss.label_kind
     views = views_of([spec for spec in specs if spec.name not in WRITTEN], kind)
     found = min(evaluation_batch(model), samples) * outputs * _NUMBER * _BATCH_COPIES
     if OUTPUTS in views:

@@ -88,13 +88,13 @@ def _values(info: Info) -> int:
 def _check_outputs(loss: TaskLoss, model: Model, outputs: int) -> None:
     """Refuse a model that does not answer what the loss judges. Raises ScenarioError."""
     found = model.output_shape
-    if loss.judges == "sequence":
+    if loss.label_kind == "sequence":
         if len(found) != 2:
             raise ScenarioError(
                 f'task.loss: ctc judges sequences, but model "{model.name}" answers {found} for a sample'
                 " (accepted: a model that answers (places, labels))"
             )
-    elif loss.judges != "any" and found[-1] != outputs:
+    elif loss.label_kind != "any" and found[-1] != outputs:
         raise ScenarioError(
             f'task.loss: "{loss.name}" judges {outputs} numbers for a sample, but model "{model.name}" answers'
             f" {found[-1]} (accepted: a model that answers {outputs})"
@@ -133,9 +133,9 @@ def _kinds(model: Model) -> tuple[str, ...]:
     """Return what kinds of labels the loss of a model judges."""
     if not isinstance(model.loss, LossDescription):
         return (CLASS,)
-    if model.loss.judges == "any":
+    if model.loss.label_kind == "any":
         return CLASS, VALUES, LABELS
-    return (model.loss.judges,)
+    return (model.loss.label_kind,)
 
 
 def workloads_of(sizes: NDArray[np.int64], scenario: Scenario) -> list[Workload]:

@@ -36,7 +36,7 @@ def check_labels(model: Model, info: Info) -> None:
             f'task: the labels of "{info.name}" are of the kind {info.kind}, and the loss {model.loss} of'
             f' "{model.name}" judges classes (accepted: another loss, or target: class)'
         )
-    several = isinstance(model.loss, LossDescription) and model.loss.judges == "multi-label"
+    several = isinstance(model.loss, LossDescription) and model.loss.label_kind == "multi-label"
     if several and prod(info.label_shape) != model.output_shape[-1]:
         raise ScenarioError(
             f'task.loss: {model.loss} judges rows of 0 and 1, the labels of "{info.name}" are of the kind {info.kind}'

@@ -70,8 +70,8 @@ class RunRecorder:
         self._digests.metrics(row)
         row |= wall
         self._tabulate(plan, task)
-        if outcomes.judged is not None:
-            append(self.folder.path, plan.version + 1, client_columns(outcomes.judged))
+        if outcomes.client_measures is not None:
+            append(self.folder.path, plan.version + 1, client_columns(outcomes.client_measures))
         self.folder.metrics(row)
         self.rows.add(row)
         self.whole = True
@@ -88,7 +88,7 @@ class RunRecorder:
     def _tabulate(self, plan: Plan, task: RoundTask) -> None:
         self._trained = _steps(task) > 0
         self.folder.plan(plan)
-        clients, bases = (_column(task, name).astype(np.int64) for name in ("clients", "trips"))
+        clients, bases = (_column(task, name).astype(np.int64) for name in ("clients", "base_versions"))
         self.folder.weights(plan.version, clients, bases, _column(task, "weights"))
 
     def _spent(self, task: RoundTask) -> dict[str, float]:
