@@ -2,7 +2,8 @@
 
 A margin or tolerance is part of the claim and stated before the run; an interval decides whether the difference is
 clear of it. The interval is Student's t over the differences of pairs (same seed), two-sided 90 %: a claim about a
-direction that is wrong holds in one of twenty cases at most. With one seed there is no interval.
+direction that is wrong holds in one of twenty cases at most. With one seed there is no interval, and a claim can fail
+but not hold. Where a figure is missing, or nothing is compared, the verdict is "not learnt".
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import combinations, pairwise
 from fedactors.papers.experiment import Label, ResultTable
 from fedactors.papers.figures import Figure, Number, faults_of, figure, highest, lowest
 from fedactors.papers.verdicts import Claim, ClaimVerdict, SeedMean
-from fedactors.study.statistics import interval
+from fedactors.study.statistics import interval, proportion_interval
 
 CONFIDENCE = 0.9
 
@@ -23,7 +24,7 @@ _WORST = (ClaimVerdict.NOT_LEARNT, ClaimVerdict.FAILS, ClaimVerdict.TOO_CLOSE, C
 def more(text: str, left: Figure | Number, right: Figure | Number, by: float = 0.0, *, asserted: bool = True) -> Claim:
     """Claim left > right + by."""
     margin = f" {'+' if by > 0 else '-'} {abs(by):g}" if by else ""
-    return _claim(text, f"{left:.3f} > {right:.3f}{margin}", [figure(left) - right - by], asserted)
+    return _claim(text, f"{left:.3f} > {right:.3f}{margin}", [figure(left - right - by)], asserted)
 
 
 def less(
@@ -31,12 +32,12 @@ def less(
 ) -> Claim:
     """Claim left < share * right."""
     scaled = f"{share:g} x " if share != 1.0 else ""
-    return _claim(text, f"{left:.3g} < {scaled}{right:.3g}", [figure(right) * share - left], asserted)
+    return _claim(text, f"{left:.3g} < {scaled}{right:.3g}", [figure(right * share - left)], asserted)
 
 
 def at_least(text: str, left: Figure | Number, right: Figure | Number, *, asserted: bool = True) -> Claim:
     """Claim left >= right: equal figures satisfy it."""
-    return _claim(text, f"{left:.3f} >= {right:.3f}", [figure(left) - right], asserted, strict=False)
+    return _claim(text, f"{left:.3f} >= {right:.3f}", [figure(left - right)], asserted, strict=False)
 
 
 def at_most(
@@ -44,20 +45,18 @@ def at_most(
 ) -> Claim:
     """Claim left <= share * right."""
     scaled = f"{share:g} x " if share != 1.0 else ""
-    return _claim(text, f"{left:.3g} <= {scaled}{right:.3g}", [figure(right) * share - left], asserted, strict=False)
+    return _claim(text, f"{left:.3g} <= {scaled}{right:.3g}", [figure(right * share - left)], asserted, strict=False)
 
 
 def narrow(text: str, values: Sequence[Figure | Number], most: float, *, asserted: bool = True) -> Claim:
     """Claim max - min < most, of the means."""
-    figures = [figure(value) for value in values]
-    spread = highest(figures) - lowest(figures)
-    margins = [most - abs(a - b) for a, b in combinations(figures, 2)]
-    return _claim(text, f"{spread:.3f} < {most:g}", margins, asserted)
+    gaps = [figure(abs(a - b)) for a, b in combinations(values, 2)]
+    return _claim(text, f"{highest(gaps):.3f} < {most:g}", [most - gap for gap in gaps], asserted)
 
 
 def rising(text: str, values: Sequence[Figure | Number], *, asserted: bool = True) -> Claim:
     """Claim that values increase strictly."""
-    margins = [figure(high) - low for low, high in pairwise(values)]
+    margins = [figure(high - low) for low, high in pairwise(values)]
     return _claim(text, " < ".join(f"{value:.3f}" for value in values), margins, asserted)
 
 
@@ -72,12 +71,20 @@ def printed(
 
 
 def counted(text: str, count: int, of: int, least: float, behind: Sequence[Figure], *, asserted: bool = True) -> Claim:
-    """Claim that something is so in at least a share of all cases, found with the figures `behind` it."""
-    return observed(text, f"{count} of {of}", count >= least * of, behind, asserted=asserted)
+    """Claim that something is so in at least a share of all repeats, found with the figures `behind` it.
+
+    The exact interval of the share decides: so in all of three repeats does not show that it is so in most.
+    """
+    if why := _absent(behind if of else []):
+        return Claim(text, f"{count} of {of}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
+    share = proportion_interval(count, of, CONFIDENCE)
+    verdict = ClaimVerdict.HOLDS if share.low >= least else ClaimVerdict.TOO_CLOSE
+    ours = f"{count} of {of}: a share of {share.low:.2f} to {share.high:.2f}"
+    return Claim(text, ours, verdict if share.high >= least else ClaimVerdict.FAILS, asserted)
 
 
 def observed(text: str, ours: str, holds: bool, behind: Sequence[Figure], *, asserted: bool = True) -> Claim:
-    """Claim what is exactly so or not, found with the figures `behind` it."""
+    """Claim what is exactly so or not, found with the figures `behind` it; nothing is so without any."""
     if why := _absent(behind):
         return Claim(text, f"{ours}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
     return Claim(text, ours, ClaimVerdict.HOLDS if holds else ClaimVerdict.FAILS, asserted)
@@ -98,7 +105,7 @@ def _claim(text: str, ours: str, margins: Sequence[Figure], asserted: bool, stri
     """Judge a claim by its margins, how far figures are on the claim's side of the line: it is as good as its worst."""
     if why := _absent(margins):
         return Claim(text, f"{ours}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
-    found = [(_judged(one, strict), one) for one in margins]
+    found = [(_verdict(one, strict), one) for one in margins]
     verdict, worst = min(found, key=lambda one: (_WORST.index(one[0]), one[1].mean))
     margin = _seed_mean(worst)
     assert margin is not None  # a figure without values is missing
@@ -107,19 +114,24 @@ def _claim(text: str, ours: str, margins: Sequence[Figure], asserted: bool, stri
 
 def _absent(figures: Sequence[Figure]) -> str:
     """Return what is missing or was not learnt; nothing if all is there."""
+    if not figures:
+        return "there is nothing to compare"
     if faults := faults_of(figures):
         further = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         return faults[0] + further
-    return "a figure is missing: never reached or not measured" if any(one.missing for one in figures) else ""
+    lacking = max(figures, key=lambda one: (one.missing, one.lacking))
+    repeats = f"{lacking.lacking} of {len(lacking.values)} repeats"
+    return f"a figure is missing: never reached or not measured in {repeats}" if lacking.missing else ""
 
 
-def _judged(margin: Figure, strict: bool) -> ClaimVerdict:
+def _verdict(margin: Figure, strict: bool) -> ClaimVerdict:
     found = _seed_mean(margin)
     assert found is not None  # a figure without values is missing
     half = found.half or 0.0
-    if found.mean > half or (not strict and found.mean == half):
+    inside = found.mean > half or (not strict and found.mean == half)
+    if inside and found.half is not None:
         return ClaimVerdict.HOLDS
-    return ClaimVerdict.FAILS if found.mean <= -half else ClaimVerdict.TOO_CLOSE
+    return ClaimVerdict.FAILS if found.mean <= -half and not inside else ClaimVerdict.TOO_CLOSE
 
 
 def _seed_mean(found: Figure) -> SeedMean | None:
@@ -131,5 +143,5 @@ def _seed_mean(found: Figure) -> SeedMean | None:
 
 
 def _said(margin: SeedMean) -> str:
-    wide = f" +- {margin.half:.2g}, {margin.seeds} seeds" if margin.half is not None else ", no interval"
+    wide = f" +- {margin.half:.2g}, {margin.seeds} seeds" if margin.half is not None else ", one seed"
     return f"margin {margin.mean:+.3g}{wide}"

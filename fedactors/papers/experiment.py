@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf, isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -125,8 +126,11 @@ class ResultTable:
         return floor.fault(run.rounds, run.figure(floor.measure)) if floor else ""
 
     def labels(self, axis: str) -> list[Label]:
-        """Return the labels of an axis, in order of appearance."""
-        return list(dict.fromkeys(at[axis] for at, _ in self.rows if axis in at))
+        """Return the labels of an axis, in order of appearance. Raises KeyError if no run has one."""
+        found = list(dict.fromkeys(at[axis] for at, _ in self.rows if axis in at))
+        if not found:
+            raise KeyError(f'no run has an axis "{axis}"')
+        return found
 
 
 @dataclass(frozen=True)
@@ -161,12 +165,16 @@ class Experiment:
         yield from dict.fromkeys(cell for axes in grids for cell in crossed(axes, seeds or self.seeds))
 
     def best(self, rows: Sequence[tuple[Mapping[str, Label], Measures]]) -> list[Mapping[str, Label]]:
-        """Return the places (labels without the seed) that win over all others that differ in tuned axes alone."""
+        """Return the places (labels without the seed) that win over all others that differ in tuned axes alone.
+
+        A figure that is no finite number wins over none; of such alone the first one is kept.
+        """
         won: dict[tuple[tuple[str, Label], ...], tuple[float, Mapping[str, Label]]] = {}
         for at, found in rows:
             place = {axis: label for axis, label in at.items() if axis != SEED}
             rivals = tuple((axis, label) for axis, label in place.items() if axis not in self.tuned)
             value = found.figure(self.best_by)
+            value = value if value is not None and isfinite(value) else -inf
             if rivals not in won or value > won[rivals][0]:
                 won[rivals] = value, place
         return [place for _, place in won.values()]

@@ -16,7 +16,10 @@ LEFT_OUT = "left out of the experiment"
 
 @dataclass(frozen=True)
 class Figure:
-    """A measure at one place of a grid; arithmetic goes seed by seed, so that differences are those of pairs."""
+    """A measure at one place of a grid; arithmetic goes seed by seed, so that differences are those of pairs.
+
+    A number counts for every seed. Figures of different numbers of repeats make no pairs: that raises ValueError.
+    """
 
     values: tuple[float | None, ...]  # one for each repeat; None where it was not measured or never reached
     faults: tuple[str, ...] = ()  # of runs that did not learn
@@ -24,7 +27,12 @@ class Figure:
     @property
     def missing(self) -> bool:
         """Whether there is no value, or one that is no finite number."""
-        return not self.values or any(value is None or not isfinite(value) for value in self.values)
+        return not self.values or self.lacking > 0
+
+    @property
+    def lacking(self) -> int:
+        """In how many repeats there is no value, or one that is no finite number."""
+        return sum(value is None or not isfinite(value) for value in self.values)
 
     @property
     def mean(self) -> float:
@@ -62,21 +70,32 @@ class Figure:
         return "-" if self.missing else format(self.mean, form)
 
 
+_NONE = Figure(())
+
+
 def figure(value: Figure | Number) -> Figure:
     """Return a number as a figure."""
     return value if isinstance(value, Figure) else Figure((float(value),))
 
 
 def highest(figures: Iterable[Figure]) -> Figure:
-    """Return the figure of the highest mean; the faults of all count, for all were compared."""
+    """Return the figure of the highest mean; the faults of all count, for all were compared. Of none it is missing."""
     found = list(figures)
-    return _with_faults(max(found, key=lambda one: one.mean), found)
+    return _with_faults(max(found, key=lambda one: one.mean, default=_NONE), found)
 
 
 def lowest(figures: Iterable[Figure]) -> Figure:
-    """Return the figure of the lowest mean; the faults of all count, for all were compared."""
+    """Return the figure of the lowest mean; the faults of all count, for all were compared. Of none it is missing."""
     found = list(figures)
-    return _with_faults(min(found, key=lambda one: one.mean), found)
+    return _with_faults(min(found, key=lambda one: one.mean, default=_NONE), found)
+
+
+def share_of(figures: Iterable[Figure], meets: Callable[[float], bool]) -> Figure:
+    """Return the share of the figures whose value `meets`, seed by seed; without a value where one has none."""
+    found = list(figures)
+    rows = zip(*(one.values for one in found), strict=True)
+    shares = (fmean(meets(value) for value in row) if Figure(row).lacking == 0 else None for row in rows)
+    return Figure(tuple(shares), faults_of(found))
 
 
 def faults_of(figures: Iterable[Figure]) -> tuple[str, ...]:
@@ -91,14 +110,12 @@ def _with_faults(one: Figure, all_: Sequence[Figure]) -> Figure:
 
 
 def _joined(function: Callable[[float, float], float], left: Figure | Number, right: Figure | Number) -> Figure:
-    a, b = figure(left), figure(right)
-    count = max(len(a.values), len(b.values))
-    pairs = zip(_spread(a.values, count), _spread(b.values, count), strict=True)
+    count = max(len(one.values) for one in (left, right) if isinstance(one, Figure))
+    a, b = (one if isinstance(one, Figure) else Figure((float(one),) * count) for one in (left, right))
+    if len(a.values) != len(b.values):
+        raise ValueError(f"figures of {len(a.values)} and of {len(b.values)} repeats make no pairs")
+    pairs = zip(a.values, b.values, strict=True)
     return Figure(tuple(_value(function, x, y) for x, y in pairs), faults_of((a, b)))
-
-
-def _spread(values: tuple[float | None, ...], count: int) -> tuple[float | None, ...]:
-    return values * count if len(values) == 1 else values
 
 
 def _value(function: Callable[[float, float], float], x: float | None, y: float | None) -> float | None:

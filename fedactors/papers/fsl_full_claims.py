@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from fedactors.papers.claims import counted, less, more, narrow, reported, rising
+from fedactors.papers.claims import at_least, less, more, narrow, reported, rising
 from fedactors.papers.experiment import Label, ResultTable
-from fedactors.papers.figures import Figure, highest
+from fedactors.papers.figures import Figure, highest, share_of
 from fedactors.papers.fsl_journal_claims import acc
 from fedactors.papers.verdicts import Claim
 from fedactors.simulation.record.learning_curve import WINDOW
@@ -181,10 +181,10 @@ def curves(table: ResultTable) -> list[Claim]:
             ]
             for measure in ("accuracy", "t90")
         )
-        high, early = sum(end.mean >= -ALIKE for end in ends), sum(rise.mean < 0 for rise in rises)
+        high, early = share_of(ends, lambda end: end >= -ALIKE), share_of(rises, lambda rise: rise < 0)
         claims += [
-            counted(f"{mine} ends as high as SCAFFOLD, in how many places", high, len(places), _MOST, ends),
-            counted(f"{mine} rises earlier than SCAFFOLD (T90), in how many places", early, len(places), _MOST, rises),
+            at_least(f"{mine} ends as high as SCAFFOLD, in which share of the places", high, _MOST),
+            at_least(f"{mine} rises earlier than SCAFFOLD (T90), in which share of the places", early, _MOST),
         ]
     return claims
 

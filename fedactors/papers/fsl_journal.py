@@ -94,7 +94,7 @@ REDUCED = {
         "FSL journal, figure 9, reduced: dissimilarity of server and clients, every 20 rounds",
         "papers/fsl/fig9-reduced.yaml",
         [{"C": _C, "n0": own(100, 20)}],
-        (1,),
+        SEEDS,
         fig9,
         columns=("xi2", "g2", "accuracy"),
         floors=_LEARNT,

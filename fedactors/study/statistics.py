@@ -26,6 +26,13 @@ class Interval(NamedTuple):
         return self.half is not None and abs(self.mean) > self.half
 
 
+class Proportion(NamedTuple):
+    """The interval of a probability."""
+
+    low: float
+    high: float
+
+
 def interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
     """Return mean and interval: mean ± t_{n-1, (1 + confidence) / 2} s / sqrt(n); None of no values."""
     if not values:
@@ -51,6 +58,16 @@ def share_interval(values: Sequence[float], confidence: float = 0.95) -> Interva
     low = _expit(middle - reach)
     high = _expit(middle + reach)
     return Interval(found.n, found.mean, (high - low) / 2, low, high)
+
+
+def proportion_interval(count: int, of: int, confidence: float = 0.95) -> Proportion:
+    """Return the exact interval of a probability, of `count` successes in `of` > 0 trials (Clopper, Pearson 1934)."""
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence) / 2
+    low = float(betaincinv(count, of - count + 1, tail)) if count else 0.0
+    high = float(betaincinv(count + 1, of - count, 1 - tail)) if count < of else 1.0
+    return Proportion(low, high)
 
 
 def paired(

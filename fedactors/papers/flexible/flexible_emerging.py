@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fedactors.papers.claims import at_least, observed
+from fedactors.papers.claims import at_least
 from fedactors.papers.experiment import Axes, Experiment, Label, ResultTable
 from fedactors.papers.figures import Figure
 from fedactors.papers.flexible.flexible_axes import (
@@ -25,11 +25,12 @@ from fedactors.papers.flexible.flexible_axes import (
     synthetic,
 )
 from fedactors.papers.flexible.flexible_claims import (
+    all_equal,
     fig5_claims,
     table4_claims,
     table4_of,
     table5_beside,
-    table5_claims,
+    table5_reduced,
 )
 from fedactors.papers.flexible.flexible_measures import accuracy
 from fedactors.papers.flexible.flexible_reported import TABLE_3
@@ -112,7 +113,10 @@ def halves_of(data: str, *kinds: str) -> Callable[[ResultTable], list[Claim]]:
 
     def claims(table: ResultTable) -> list[Claim]:
         alone = dict.fromkeys(at["data"] for at, _ in table.rows if at["T"] == 1)
-        found = [_same(table, kind) for kind in alone]
+        found = [
+            all_equal(table, f"{kind}: one trace, all schemes are equal", data=kind, source=EMERGING, T=1)
+            for kind in alone
+        ]
         for kind, source, count, paper in _places(table, data):
             rises = _rises(table, kind, source, count)
             for name, ours, theirs in zip(("B - A", "C - B"), rises, paper, strict=True):
@@ -124,14 +128,6 @@ def halves_of(data: str, *kinds: str) -> Callable[[ResultTable], list[Claim]]:
         return found
 
     return claims
-
-
-def _same(table: ResultTable, kind: Label) -> Claim:
-    """Claim that the schemes are one where every device completes its work."""
-    at = {"data": kind, "source": EMERGING, "T": 1}
-    behind = [accuracy(table, scheme=scheme, **at) for scheme in "ABC"]
-    curves = [[run.curve for run in table.runs(scheme=scheme, **at)] for scheme in "ABC"]
-    return observed(f"{kind}: one trace, all schemes are equal", "all curves", curves.count(curves[0]) == 3, behind)
 
 
 def sources_of(data: str) -> Callable[[ResultTable], list[str]]:
@@ -198,7 +194,7 @@ REDUCED: dict[str, Experiment] = {
         "Ruan et al., table 5, from emerging participation: one of thirty devices departs",
         f"{FOLDER}table5-emerging.yaml",
         [{"a": spreads(0.1, 1.0), "tau": departures(120, 10, 30, 50), "option": OPTIONS}], _SEEDS,
-        table5_claims, beside=table5_beside,
+        table5_reduced, beside=table5_beside,
         floors=LEARNT,
     ),
 }  # fmt: skip

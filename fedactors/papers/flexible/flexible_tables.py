@@ -33,6 +33,7 @@ from fedactors.papers.flexible.flexible_claims import (
     table4_reduced,
     table5_beside,
     table5_claims,
+    table5_reduced,
 )
 from fedactors.papers.flexible.flexible_departures import crossings_of
 from fedactors.papers.fsl_axes import Axis
@@ -83,13 +84,13 @@ REDUCED: dict[str, Experiment] = {
         "Ruan et al., table 5 and figure 4 (right), reduced: one of thirty devices departs",
         f"{FOLDER}table5-reduced.yaml",
         [{"a": spreads(0.1, 0.5, 1.0), "tau": departures(120, 10, 20, 30, 40, 50), "option": OPTIONS}], _SIX,
-        table5_claims, beside=table5_beside,
+        table5_reduced, beside=table5_beside,
         floors=LEARNT,
     ),
     "flexible-rr5": Experiment(
         "Ruan et al., section 4, reduced: where the schemes end, on four quadratics",
         f"{FOLDER}rr5-reduced.yaml",
-        [{"inactive": _INACTIVE, "scheme": SCHEMES}, {"early": _EARLY, "scheme": SCHEMES}], (1,),
+        [{"inactive": _INACTIVE, "scheme": SCHEMES}, {"early": _EARLY, "scheme": SCHEMES}], _THREE,
         flexible_limits.claims, beside=flexible_limits.beside, floors=flexible_limits.FLOORS,
         reads_runs=True,
     ),
@@ -101,19 +102,19 @@ FULL: dict[str, Experiment] = {
     "flexible-table3": Experiment(
         "Ruan et al., table 3 and figure 3: SYNTHETIC",
         f"{FOLDER}table3-synthetic.yaml",
-        [{"data": synthetic("NIID", "(0,0)"), "T": _ALL, "scheme": SCHEMES}], (1,),
+        [{"data": synthetic("NIID", "(0,0)"), "T": _ALL, "scheme": SCHEMES}], _THREE,
         gaps_of("SYNTHETIC"), beside=table3_of("SYNTHETIC"),
         floors=_ALL_BUT_A,
     ),
     "flexible-table3-mnist": Experiment(
         "Ruan et al., table 3 and figure 3: MNIST", f"{FOLDER}table3-mnist.yaml",
-        [{"data": images(60000, 10), "T": _ALL, "scheme": SCHEMES}], (1,),
+        [{"data": images(60000, 10), "T": _ALL, "scheme": SCHEMES}], _THREE,
         gaps_of("MNIST"), beside=table3_of("MNIST"),
         floors=_ALL_BUT_A,
     ),
     "flexible-table3-emnist": Experiment(
         "Ruan et al., table 3: EMNIST", f"{FOLDER}table3-emnist.yaml",
-        [{"data": images(12400, 10), "T": _ALL, "scheme": SCHEMES}], (1,),
+        [{"data": images(12400, 10), "T": _ALL, "scheme": SCHEMES}], _THREE,
         gaps_of("EMNIST"), beside=table3_of("EMNIST"),
         floors=_ALL_BUT_A,
     ),
