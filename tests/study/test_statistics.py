@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fedactors.study.statistics import interval, paired, share_interval
+from fedactors.study.statistics import interval, paired, proportion_interval, share_interval
 
 VALUES = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=9)
 
@@ -80,3 +80,9 @@ def test_narrow_intervals_of_shares_are_students(middle, apart):
 def test_what_is_no_share_has_students_interval():
     assert share_interval([0.5, 1.5, 1.0]) == interval([0.5, 1.5, 1.0])
     assert share_interval([1.0, 1.0]) == (2, 1.0, 0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("count", "of"), [(0, 1), (1, 1), (4, 10), (10, 10)])
+def test_the_interval_of_a_probability_is_scipys(count, of):
+    exact = stats.binomtest(count, of).proportion_ci(0.9, "exact")
+    assert proportion_interval(count, of, 0.9) == pytest.approx((exact.low, exact.high))
