@@ -50,7 +50,7 @@ def at_most(
 
 def narrow(text: str, values: Sequence[Figure | Number], most: float, *, asserted: bool = True) -> Claim:
     """Claim max - min < most, of the means."""
-    gaps = [figure(abs(a - b)) for a, b in combinations(values, 2)]
+    gaps = [abs(figure(a - b)) for a, b in combinations(values, 2)]
     return _claim(text, f"{highest(gaps):.3f} < {most:g}", [most - gap for gap in gaps], asserted)
 
 
