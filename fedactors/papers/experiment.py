@@ -173,8 +173,12 @@ class Experiment:
         for at, found in rows:
             place = {axis: label for axis, label in at.items() if axis != SEED}
             rivals = tuple((axis, label) for axis, label in place.items() if axis not in self.tuned)
-            value = found.figure(self.best_by)
-            value = value if value is not None and isfinite(value) else -inf
+            value = _finite(found.figure(self.best_by))
             if rivals not in won or value > won[rivals][0]:
                 won[rivals] = value, place
         return [place for _, place in won.values()]
+
+
+def _finite(value: float | None) -> float:
+    """Return a value; less than all others if it is no finite number."""
+    return value if value is not None and isfinite(value) else -inf
