@@ -18,6 +18,7 @@ from fedactors.study.statistics import interval, proportion_interval
 
 CONFIDENCE = 0.9
 
+_NOTHING = "there is nothing to compare"
 _WORST = (ClaimVerdict.NOT_LEARNT, ClaimVerdict.FAILS, ClaimVerdict.TOO_CLOSE, ClaimVerdict.HOLDS)
 
 
@@ -75,7 +76,7 @@ def counted(text: str, count: int, of: int, least: float, behind: Sequence[Figur
 
     The exact interval of the share decides: so in all of three repeats does not show that it is so in most.
     """
-    if why := _absent(behind if of else []):
+    if why := _absent(behind) or ("" if of else _NOTHING):
         return Claim(text, f"{count} of {of}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
     share = proportion_interval(count, of, CONFIDENCE)
     verdict = ClaimVerdict.HOLDS if share.low >= least else ClaimVerdict.TOO_CLOSE
@@ -115,7 +116,7 @@ def _claim(text: str, ours: str, margins: Sequence[Figure], asserted: bool, stri
 def _absent(figures: Sequence[Figure]) -> str:
     """Return what is missing or was not learnt; nothing if all is there."""
     if not figures:
-        return "there is nothing to compare"
+        return _NOTHING
     if faults := faults_of(figures):
         further = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         return faults[0] + further

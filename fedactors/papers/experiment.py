@@ -107,9 +107,8 @@ class ResultTable:
         return self.figure(lambda run: run.figure(measure), **labels)
 
     def figure(self, value: Callable[[Measures], float | None], **labels: Label) -> Figure:
-        """Return what `value` finds of each run at `labels`: None if they were left out. Raises KeyError as `runs`."""
-        values = tuple(value(run) for run in self.runs(**labels))
-        return Figure(values or (None,), self.faults(**labels))
+        """Return what `value` finds of each run at `labels`, of none that was left out. Raises KeyError as `runs`."""
+        return Figure(tuple(value(run) for run in self.runs(**labels)), self.faults(**labels))
 
     def faults(self, **labels: Label) -> tuple[str, ...]:
         """Return why runs at `labels` did not learn, one sentence each; `LEFT_OUT` alone if they were left out."""
@@ -126,9 +125,9 @@ class ResultTable:
         return floor.fault(run.rounds, run.figure(floor.measure)) if floor else ""
 
     def labels(self, axis: str) -> list[Label]:
-        """Return the labels of an axis, in order of appearance. Raises KeyError if no run has one."""
+        """Return the labels of an axis, in order of appearance. Raises KeyError if no run has one, unless left out."""
         found = list(dict.fromkeys(at[axis] for at, _ in self.rows if axis in at))
-        if not found:
+        if not found and all(axis != name for name, _ in self.left_out):
             raise KeyError(f'no run has an axis "{axis}"')
         return found
 

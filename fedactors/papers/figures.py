@@ -18,7 +18,8 @@ LEFT_OUT = "left out of the experiment"
 class Figure:
     """A measure at one place of a grid; arithmetic goes seed by seed, so that differences are those of pairs.
 
-    A number counts for every seed. Figures of different numbers of repeats make no pairs: that raises ValueError.
+    A number counts for every seed. Figures of different numbers of repeats make no pairs: that raises ValueError,
+    unless one has no repeats, as what was left out has none.
     """
 
     values: tuple[float | None, ...]  # one for each repeat; None where it was not measured or never reached
@@ -93,7 +94,7 @@ def lowest(figures: Iterable[Figure]) -> Figure:
 def share_of(figures: Iterable[Figure], meets: Callable[[float], bool]) -> Figure:
     """Return the share of the figures whose value `meets`, seed by seed; without a value where one has none."""
     found = list(figures)
-    rows = zip(*(one.values for one in found), strict=True)
+    rows = zip(*(one.values for one in found), strict=all(one.values for one in found))
     shares = (fmean(meets(value) for value in row) if Figure(row).lacking == 0 else None for row in rows)
     return Figure(tuple(shares), faults_of(found))
 
@@ -112,6 +113,8 @@ def _with_faults(one: Figure, all_: Sequence[Figure]) -> Figure:
 def _joined(function: Callable[[float, float], float], left: Figure | Number, right: Figure | Number) -> Figure:
     count = max(len(one.values) for one in (left, right) if isinstance(one, Figure))
     a, b = (one if isinstance(one, Figure) else Figure((float(one),) * count) for one in (left, right))
+    if not (a.values and b.values):
+        return Figure((), faults_of((a, b)))
     if len(a.values) != len(b.values):
         raise ValueError(f"figures of {len(a.values)} and of {len(b.values)} repeats make no pairs")
     pairs = zip(a.values, b.values, strict=True)

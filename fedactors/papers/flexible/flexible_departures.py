@@ -20,7 +20,7 @@ def crossings_of(table: ResultTable) -> list[Claim]:
     for a in (float(label) for label in table.labels("a")):
         for tau in (int(label) for label in table.labels("tau")):
             rounds = TABLE_5[a][tau]
-            ours = Figure(tuple(crossings(table, tau, a)) or (None,), apart(table, tau, 1, a).faults)
+            ours = Figure(tuple(crossings(table, tau, a)), apart(table, tau, 1, a).faults)
             within = max(_ROUNDS, _CROSSING * rounds)
             text = f"({a:g}, {a:g}), tau_0 = {tau}: rounds until excluding is no worse"
             found.append(printed(text, ours, rounds, within, 1))

@@ -32,7 +32,6 @@ from fedactors.papers.flexible.flexible_claims import (
     table4_of,
     table4_reduced,
     table5_beside,
-    table5_claims,
     table5_reduced,
 )
 from fedactors.papers.flexible.flexible_departures import crossings_of
