@@ -10,7 +10,6 @@ from fedactors.papers.experiment import DIVERGED, Evaluation, Measures, ResultTa
 from fedactors.papers.verdicts import ClaimVerdict
 from fedactors.study.study_cells import SEED
 
-REPORTED = {"fsl-fig1-cifar", "fsl-fig1-emnist", "flexible-table3-emnist"}  # reduced: one seed of a hard task
 FURTHER = (
     "loss", "auc", "recall10", "spreadout", "loss_sd", "federated_accuracy", "central_accuracy", "max_gt2", "max_bt2",
     "half_loss", "half_spreadout",
@@ -54,7 +53,7 @@ def test_every_experiment_asserts_something_about_its_cells(size, name):
     claims = experiment.claims(ResultTable(table.rows))  # without floors: figures are any
     texts = [claim.text for claim in claims]
     assert len(set(texts)) == len(texts)
-    assert any(claim.asserted for claim in claims) == (size == "full" or name not in REPORTED)
+    assert any(claim.asserted for claim in claims)
     assert {claim.verdict for claim in claims} <= set(ClaimVerdict) - {ClaimVerdict.NOT_LEARNT}
 
 
