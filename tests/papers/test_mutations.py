@@ -180,7 +180,6 @@ QUICK = [
 AHEAD = "after round {}: fast is ahead (5, 10, 20 rounds later)"
 SOONER = "tau_0 = 30: fast is more accurate than vanilla 5 rounds later"
 RISE = "{}, |T| = {}, emerging: C - B is at least half of the paper's {} points"
-ABOUT = "1-W with FedAdam is about the baseline: apart by less than a tenth of FedAdam's gain"
 COSTS = "(0.1, 0.1), tau_0 = 10: excluding costs in the first round"
 SLOW = [
     ("fsl-fig1", server_learning_off, "C = 1: FSL is more accurate than DS", SHORT),
@@ -225,7 +224,6 @@ SLOW = [
     ("mixed-fig7", one_way_gradient_zero, "1-W improves from |B_c| = 1 to 5", ["server.rounds=60"]),
     ("mixed-fig9", one_way_gradient_zero, "1-W: K = 2 is no worse than 1 (within .01)", ["server.rounds=60"]),
     ("mixed-fig11", one_way_gradient_zero, "all end at the same accuracy", []),
-    ("mixed-fig12", one_way_gradient_zero, ABOUT, []),
     ("mixed-fig12", adam_is_sgd, "1-W: FedAdam is ahead of SGD (loss)", []),
     ("mixed-fig10", one_way_gradient_zero, "1-W: K = 4 is as good as 2 within .01 (accuracy)", []),
     ("fedlamb-fig2", lamb_stands_still, "MLP, static: Fed-LAMB is ahead of Fed-SGD at round 5", FEW),
