@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fedactors.papers.claims import at_least, at_most, counted, less, more, observed, printed, reported, rising
+from fedactors.papers.claims import at_least, at_most, counted, less, more, observed, printed, rising
 from fedactors.papers.experiment import Label, ResultTable
 from fedactors.papers.figures import Figure, faults_of
 from fedactors.papers.flexible.flexible_measures import accuracy, apart, crossings, gains, middle_of, rebound, shown
@@ -90,22 +90,6 @@ def table3_claims(table: ResultTable) -> list[Claim]:
                 more(f"{kind}: B gains more over A for 8 traces than for 3", gain[8], gain[3]),
             ]
     return claims
-
-
-def table3_letters(table: ResultTable) -> list[Claim]:
-    """As `table3_claims`; asserted of IID devices alone, and that B is ahead of A there.
-
-    From one letter per device little is learnt in so few rounds: those claims are reported.
-    """
-    iid, niid = (
-        ResultTable([row for row in table.rows if row[0]["data"] == kind], table.floors) for kind in ("IID", "NIID")
-    )
-    a, b = (accuracy(table, data="IID", T=8, scheme=scheme) for scheme in "AB")
-    return [
-        *table3_claims(iid),
-        more("IID, |T| = 8: B is more accurate than A", b, a),
-        *reported(table3_claims(niid)),
-    ]
 
 
 def _all_equal(table: ResultTable, kind: Label) -> Claim:
