@@ -6,6 +6,8 @@ independent implementation.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fedactors.papers.claims import more, reported
 from fedactors.papers.experiment import Axes, Experiment, ResultTable
 from fedactors.papers.flexible import flexible_limits
@@ -56,9 +58,7 @@ def _table3_letters(table: ResultTable) -> list[Claim]:
 
     From one letter per device little is learnt in so few rounds: those claims are reported.
     """
-    iid, niid = (
-        ResultTable([row for row in table.rows if row[0]["data"] == kind], table.floors) for kind in ("IID", "NIID")
-    )
+    iid, niid = (replace(table, rows=[row for row in table.rows if row[0]["data"] == kind]) for kind in ("IID", "NIID"))
     a, b = (accuracy(table, data="IID", T=8, scheme=scheme) for scheme in "AB")
     return [
         *table3_claims(iid),
