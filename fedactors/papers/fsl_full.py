@@ -271,9 +271,15 @@ FULL: dict[str, Experiment] = {
 }
 
 
-def _non_iid(table: ResultTable) -> list[Claim]:
-    """Return the order of FL, DS and FSL at every C: none of them is IID."""
-    return [claim for c in table.labels("C") for claim in full.order(table, c)]
+def _images(table: ResultTable) -> list[Claim]:
+    """Return the order of FL, DS and FSL at every C; asserted is that FSL rises earlier than DS at C = 1 and 2.
+
+    That was found with one seed, and holds with two more. With so few images and a dense network the rest does not
+    carry over to both data sets.
+    """
+    asserted = {claim.text: claim for claim in (full.earlier(table, c) for c in (1, 2))}
+    order = reported([claim for c in table.labels("C") for claim in full.order(table, c)])
+    return [asserted.get(claim.text, claim) for claim in order]
 
 
 IMAGES: dict[str, Experiment] = {
@@ -281,8 +287,8 @@ IMAGES: dict[str, Experiment] = {
         f"FSL journal, figure 1, reduced, on {name}",
         f"papers/fsl/fig1-{data}-reduced.yaml",
         [{"C": classes(1, 2, 5), "algorithm": _THREE}],
-        (1,),
-        lambda table: reported(_non_iid(table)),
+        (1, 2, 3),
+        _images,
         floors=_LEARNT[data],
     )
     for data, name in (("cifar", "CIFAR-10"), ("emnist", "EMNIST"))

@@ -47,14 +47,18 @@ def _non_iid(table: ResultTable, all_labels: int) -> list[Label]:
 def order(table: ResultTable, c: Label) -> Iterator[Claim]:
     """Yield how FL, DS and FSL compare at one C where clients are non-IID."""
     at = {name: acc(table, C=c, algorithm=name) for name in ("FL", "DS", "FSL")}
-    t90, sd20 = (
-        {name: table.mean(measure, C=c, algorithm=name) for name in ("FL", "DS", "FSL")} for measure in ("t90", "sd20")
-    )
+    sd20 = {name: table.mean("sd20", C=c, algorithm=name) for name in ("FL", "DS", "FSL")}
     yield more(f"C = {c}: FSL is more accurate than DS", at["FSL"], at["DS"])
     yield more(f"C = {c}: DS is more accurate than FL", at["DS"], at["FL"])
-    yield less(f"C = {c}: FSL rises earlier than DS (T90)", t90["FSL"], t90["DS"])
+    yield earlier(table, c)
     yield less(f"C = {c}: FSL is steadier than DS (sd20)", sd20["FSL"], sd20["DS"])
     yield less(f"C = {c}: FSL is steadier than FL (sd20)", sd20["FSL"], sd20["FL"])
+
+
+def earlier(table: ResultTable, c: Label) -> Claim:
+    """Claim that FSL reaches nine tenths of its final accuracy before DS does, at one C."""
+    fsl, ds = (table.mean("t90", C=c, algorithm=name) for name in ("FSL", "DS"))
+    return less(f"C = {c}: FSL rises earlier than DS (T90)", fsl, ds)
 
 
 def fig1(all_labels: int, shared: float) -> Claims:

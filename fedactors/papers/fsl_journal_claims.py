@@ -136,6 +136,12 @@ def fig7(table: ResultTable) -> list[Claim]:
             for name in ("DS", "FSL-p")
         ),
         more(
+            "C = 2: FSL-p is as accurate as DS within .02",
+            acc(table, C=2, algorithm="FSL-p"),
+            acc(table, C=2, algorithm="DS"),
+            -0.02,
+        ),
+        more(
             "C = 2: DS is more accurate than FSL-p",
             acc(table, C=2, algorithm="DS"),
             acc(table, C=2, algorithm="FSL-p"),
@@ -192,6 +198,9 @@ def fig9(table: ResultTable) -> list[Claim]:
     ]
 
 
+_OVER_FL = {"SCAFFOLD": 0.03, "FedDyn": 0.01}  # less than half of what the independent implementation measured
+
+
 def against_state(table: ResultTable) -> list[Claim]:
     """FSL starts faster than algorithms with client state; with real data it beats glyphs."""
     claims = []
@@ -206,6 +215,15 @@ def against_state(table: ResultTable) -> list[Claim]:
             more(f"{where}: FSL is more accurate than FL", fsl, acc(table, **at, algorithm="FL"), 0.02),
             more(f"{where}: FSL is as accurate as FedDyn", fsl, acc(table, **at, algorithm="FedDyn"), -0.01),
             more(f"{where}: FSL is more accurate than FSLsyn", fsl, acc(table, **at, algorithm="FSLsyn")),
+            *(
+                more(
+                    f"{where}: {name} is more accurate than FL",
+                    acc(table, **at, algorithm=name),
+                    acc(table, **at, algorithm="FL"),
+                    margin,
+                )
+                for name, margin in _OVER_FL.items()
+            ),
             more(
                 f"{where}: FSL is more accurate than SCAFFOLD",
                 fsl,

@@ -203,7 +203,7 @@ def test_an_experiment_succeeds_if_nothing_asserted_fails_and_something_holds():
     assert not succeeded([holds, fails])
     assert not succeeded([holds, lost])
     assert not succeeded([close])
-    assert succeeded([])
+    assert not succeeded([])
 
 
 def test_the_margin_that_is_told_is_the_smallest():
