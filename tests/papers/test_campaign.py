@@ -1,7 +1,9 @@
 """A campaign goes on where it ended: killed, out of time, on another machine, and with results of other code."""
 
 import json
+import re
 import shutil
+import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -175,6 +177,22 @@ def test_verdicts_of_before_cells_were_noted_stay_while_the_seeds_do(folder):
     shutil.rmtree(campaign.runs)
     entry = entry._replace(experiment=replace(entry.experiment, reads_runs=True))
     assert judge(campaign.results, ExperimentCells(campaign, entry)) == before
+
+
+def test_a_commit_is_marked_where_code_has_changed_and_not_where_results_have(tmp_path):
+    assert cell_results.commit_of(tmp_path) == ""
+    for name in ("fedactors/a.py", "docs/page.md"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("1\n")
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "-A"], [*who, "commit", "-qm", "one"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    found = cell_results.commit_of(tmp_path)
+    assert re.fullmatch("[0-9a-f]{12}", found)
+    (tmp_path / "docs/page.md").write_text("2\n")
+    assert cell_results.commit_of(tmp_path) == found
+    (tmp_path / "fedactors/a.py").write_text("2\n")
+    assert cell_results.commit_of(tmp_path) == f"{found}-dirty"
 
 
 def test_a_cell_names_the_commit_and_the_machine_of_its_run(folder, monkeypatch):

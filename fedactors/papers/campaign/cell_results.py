@@ -25,6 +25,7 @@ _ODD = re.compile(r"[^A-Za-z0-9.=,+-]+")
 _MADE_BY = "made_by.json"
 _APART = ("curve", "folder", "further")  # of the measures
 _DIGITS = 6  # of what is kept of a curve
+_CODE = ("fedactors", "scenarios", "traces")  # folders of a checkout that decide what a run computes
 
 
 class CellResult(NamedTuple):
@@ -147,10 +148,23 @@ def machine() -> dict[str, Any]:
 
 @cache
 def commit() -> str:
-    """Return the commit of the code, with a mark if files have changed since; nothing outside of a checkout."""
-    words = ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12"]
+    """Return the commit of the code, see `commit_of`; nothing outside of a checkout."""
+    return commit_of(Path(__file__).parents[3])
+
+
+def commit_of(checkout: Path) -> str:
+    """Return the commit of a checkout, with "-dirty" if code or scenarios have changed since; nothing if it is none.
+
+    Results and pages that a campaign writes are not code.
+    """
+    found = _git(checkout, "describe", "--always", "--exclude=*", "--abbrev=12")
+    changed = found and _git(checkout, "status", "--porcelain", "--untracked-files=no", "--", *_CODE)
+    return f"{found}-dirty" if changed else found
+
+
+def _git(checkout: Path, *words: str) -> str:
     try:
-        done = subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(["git", *words], cwd=checkout, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
