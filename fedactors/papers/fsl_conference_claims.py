@@ -64,7 +64,7 @@ def fig3(table: ResultTable) -> list[Claim]:
 
 
 def _first_tenth(run: Measures) -> float | None:
-    """Return the mean accuracy of a run in the first tenth of its rounds; None if it was not examined then."""
+    """Return the mean accuracy of a run in the first tenth of its rounds; None if it was not evaluated then."""
     early = [point.accuracy for point in run.curve if 10 * point.round <= run.rounds]
     return fmean(early) if early else None
 
