@@ -30,7 +30,7 @@ from fedactors.papers.flexible.flexible_claims import (
     table4_claims,
     table4_of,
     table5_beside,
-    table5_reduced,
+    table5_claims,
 )
 from fedactors.papers.flexible.flexible_measures import accuracy
 from fedactors.papers.flexible.flexible_reported import TABLE_3
@@ -194,7 +194,7 @@ REDUCED: dict[str, Experiment] = {
         "Ruan et al., table 5, from emerging participation: one of thirty devices departs",
         f"{FOLDER}table5-emerging.yaml",
         [{"a": spreads(0.1, 1.0), "tau": departures(120, 10, 30, 50), "option": OPTIONS}], _SEEDS,
-        table5_reduced, beside=table5_beside,
+        table5_claims, beside=table5_beside,
         floors=LEARNT,
     ),
 }  # fmt: skip

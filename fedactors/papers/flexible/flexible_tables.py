@@ -34,7 +34,7 @@ from fedactors.papers.flexible.flexible_claims import (
     table4_of,
     table4_reduced,
     table5_beside,
-    table5_reduced,
+    table5_claims,
 )
 from fedactors.papers.flexible.flexible_departures import crossings_of
 from fedactors.papers.flexible.flexible_measures import accuracy
@@ -101,7 +101,7 @@ REDUCED: dict[str, Experiment] = {
         "Ruan et al., table 5 and figure 4 (right), reduced: one of thirty devices departs",
         f"{FOLDER}table5-reduced.yaml",
         [{"a": spreads(0.1, 0.5, 1.0), "tau": departures(120, 10, 20, 30, 40, 50), "option": OPTIONS}], _SIX,
-        table5_reduced, beside=table5_beside,
+        table5_claims, beside=table5_beside,
         floors=LEARNT,
     ),
     "flexible-rr5": Experiment(
