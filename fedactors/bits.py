@@ -90,6 +90,7 @@ def variables(bits: Bits = "portable") -> dict[str, str]:
     return found
 
 
+@cache
 def _numpy_groups() -> dict[str, str]:
     try:
         release = tuple(int(part) for part in metadata.version("numpy").split(".")[:2])

@@ -1,4 +1,4 @@
-"""YAML text as plain data, with the line of each key; limits on what is read."""
+"""YAML text as plain data, with the line of each key, and plain data as YAML text; limits on what is read."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ _DEEPEST = 60
 _LONGEST_NUMBER = 100  # characters
 _TAG = "tag:yaml.org,2002:"
 _NUMBERS = (f"{_TAG}int", f"{_TAG}float")
+_EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$", re.ASCII)
+_DIGITS = list("-+.0123456789")  # with which such a number begins
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 STANDARD_INPUT = "-"
@@ -75,9 +77,14 @@ _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver(
-    f"{_TAG}float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$", re.ASCII), list("-+.0123456789")
-)
+_Loader.add_implicit_resolver(f"{_TAG}float", _EXPONENT, _DIGITS)
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """YAML whose texts are texts for `_Loader` as well: one that looks like 1e-3 is put in quotes."""
+
+
+_Dumper.add_implicit_resolver(f"{_TAG}float", _EXPONENT, _DIGITS)
 
 
 def _shown(node: yaml.Node) -> str:
@@ -200,6 +207,11 @@ def _constructed(root: yaml.Node) -> Any:
 
 def _problem(error: yaml.YAMLError) -> str:
     return str(getattr(error, "problem", None) or str(error).splitlines()[0])[:200]
+
+
+def written(data: Mapping[str, Any]) -> str:
+    """Return the YAML text of plain data, keys in their order; `parse` reads it as they were."""
+    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
 
 
 def data_of(path: Path) -> dict[str, Any]:

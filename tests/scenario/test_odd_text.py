@@ -5,10 +5,15 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fedactors import Scenario
 from fedactors.errors import ScenarioError
+from fedactors.run_files.files import yaml_of
 from fedactors.scenario.loading import parse, validate
+from fedactors.scenario.yaml_text import written
 
 ROOT = Path(__file__).parents[2]
 TEXT = re.sub(r"^seed: .*\n", "", (ROOT / "scenarios/quickstart.yaml").read_text(), flags=re.MULTILINE)
@@ -24,6 +29,29 @@ def loaded(before, after):
 @pytest.mark.parametrize("name", ["1e5f3ab", "2020-01-01", "1e", "e5"])
 def test_a_name_that_looks_like_a_number_or_a_date_is_a_name(name):
     assert loaded(NAME, f"name: {name}").name == name
+
+
+ODD = st.text(st.characters(max_codepoint=0x2FF), max_size=100) | st.sampled_from(
+    ["1e3", "0E0", "2e-5", "1_0", "0x1f", "2020-01-01", "on", "No", "~", "=", "", " ", "a: b", "# a", "\n", "\t"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | ODD,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ODD, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@given(st.dictionaries(ODD, VALUES, min_size=1, max_size=4))
+def test_what_is_written_is_read_as_it_was_by_both_readers(data):
+    text = written(data)
+    assert parse(text, "odd.yaml")[0] == data
+    assert yaml_of(Path("odd.yaml"), text) == data
+
+
+def test_what_is_written_has_keys_in_their_order_and_accents_as_they_are():
+    data = Scenario.load(ROOT / "scenarios/quickstart.yaml").dump()
+    assert written(data) == yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    assert written({"b": "été", "a": [1]}) == "b: été\na:\n- 1\n"
 
 
 @pytest.mark.parametrize("word", ["on", "off", "yes", "no", "On"])

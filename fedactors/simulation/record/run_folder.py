@@ -42,7 +42,6 @@ from types import MappingProxyType, TracebackType
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from fedactors.plan import Int64, Plan
@@ -71,6 +70,7 @@ from fedactors.run_files.writing import (
     write_all,
 )
 from fedactors.scenario.model import Scenario
+from fedactors.scenario.yaml_text import written
 from fedactors.simulation.prepared import Prepared
 from fedactors.simulation.record.code_files import write_code
 from fedactors.simulation.record.folder_claims import claim, claim_new, leave, new_metrics
@@ -134,7 +134,7 @@ class RunFolder:
         with _writing_to(self.path):
             if self._past is not None:
                 _cut(self.path, self._metrics, self._past)
-            write(self.path / SCENARIO, yaml.safe_dump(self._scenario.dump(), sort_keys=False, allow_unicode=True))
+            write(self.path / SCENARIO, written(self._scenario.dump()))
             write_code(self.path, self._scenario)
 
     def metrics_length(self) -> int:

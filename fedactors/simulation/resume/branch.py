@@ -13,8 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from fedactors.errors import RunFolderError, ScenarioError
 from fedactors.run_files import client_metrics
 from fedactors.run_files.best_model import BEST, BestModel
@@ -22,6 +20,7 @@ from fedactors.run_files.files import CHECKPOINT, METRICS, SCENARIO, bytes_of, o
 from fedactors.run_files.writing import inner_folder, writable, write
 from fedactors.scenario.loading import apply_overrides, validate
 from fedactors.scenario.model import Scenario
+from fedactors.scenario.yaml_text import written
 from fedactors.simulation.fleet_choice import FleetKind
 from fedactors.simulation.prepare import prepare
 from fedactors.simulation.progress import Progress, Silent
@@ -212,4 +211,4 @@ def _begin(
         place, code = str(scenario.folder.resolve()), code_digests(scenario)
         known = replace(start, scenario=said, folder=place, code=code, metrics_bytes=len(lines), past=past)
         save(folder, known, start.saved())
-        write(folder / SCENARIO, yaml.safe_dump(said, sort_keys=False, allow_unicode=True))
+        write(folder / SCENARIO, written(said))
