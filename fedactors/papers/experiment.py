@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fedactors.papers.figures import LEFT_OUT, Figure
@@ -38,7 +37,7 @@ class Measures(NamedTuple):
     g2: float | None
     wall: float | None  # seconds
     curve: tuple[Evaluation, ...] = ()  # of every round that was evaluated
-    further: Mapping[str, float] = MappingProxyType({})  # by name: means over the last 20 rounds, and peaks
+    further: Mapping[str, float] = {}  # by name: means over the last 20 rounds, and peaks
     folder: Path | None = None  # of the run
 
     def figure(self, name: str) -> Any:

@@ -1,5 +1,6 @@
 """Four verdicts, by hand: what holds, what fails, what was not learnt, and what is too close to tell."""
 
+import pickle
 from math import inf, nan
 
 import pytest
@@ -282,3 +283,7 @@ def test_what_is_no_number_wins_over_no_label_of_a_tuned_axis(worse):
 
 def test_every_experiment_about_models_has_a_floor():
     assert [name for all_ in (FULL, REDUCED) for name, one in all_.items() if not one.floors] == ["mixed-table3"]
+
+
+def test_what_is_kept_of_a_run_that_diverged_comes_back_from_another_process():
+    assert pickle.loads(pickle.dumps(DIVERGED)) == DIVERGED
