@@ -31,7 +31,6 @@ from fedactors.optim.server_optimizers import ServerAdam
 from fedactors.papers import grid
 from fedactors.papers.campaign.campaign_file import distinct
 from fedactors.papers.catalogue import REDUCED
-from fedactors.papers.verdicts import succeeded
 from fedactors.plan import Payload
 from fedactors.simulation.objective_state import Objective, Verdict
 
@@ -252,7 +251,6 @@ def test_a_broken_algorithm_is_found(name, mutate, finds, overrides, tmp_path, t
     assert not sound[finds].refuted, sound[finds].ours
     mutate(monkeypatch)
     broken = claims_of(name, overrides, tmp_path)
-    assert not succeeded(list(broken.values()))
     assert broken[finds].refuted, broken[finds].ours
 
 
