@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from fedactors.clock.availability import Int64, integers
 from fedactors.plan import NEVER, Time
 from fedactors.traces.series import Series
 
-MOST_WINDOWS = 20_000  # of one stage of a trip; at fourteen a week these are 27 years
+MOST_MISSES = 20_000  # times in a row that a flow gives something while its device is off
 CONSTANT = -1  # the row of a device whose rate never changes
 Gate = Callable[[int, Time], Iterator[tuple[Time, Time]]]  # (device, time) -> when it is on from then on
 
@@ -104,19 +104,24 @@ class Flow:
 
 
 def through(gate: Gate, flow: Flow, device: int, begin: Time, work: int, limit: Time) -> Time:
-    """Return when `work` is done from `begin` on, counting only while `gate` is open.
+    """Return when `work` (in the flow's unit times ns) is done from `begin` on, counting only while `gate` is open.
 
-    NEVER if that is not by `limit`, or not in MOST_WINDOWS windows: a link that is dead whenever its device is on.
+    NEVER if that is not by `limit`, or if the flow gives something MOST_MISSES times in a row only while the gate is
+    closed: a link that is dead whenever its device is on.
     """
     if work <= 0:
         return begin
-    for on, off in islice(gate(device, begin), MOST_WINDOWS):
-        if on >= limit:
-            return NEVER
+    misses, windows = 0, gate(device, begin)
+    while misses <= MOST_MISSES and (window := next(windows, None)) is not None and window[0] < limit:
+        on, off = window
         end = flow.reach(device, on, work)
         if end <= off:
             return end
-        work -= flow.given(device, on, off)
+        given = flow.given(device, on, off)
+        if given:
+            work, misses = work - given, 0
+        else:  # windows do not matter before the flow gives something
+            misses, windows = misses + 1, gate(device, flow.reach(device, on, 1) - 1)
     return NEVER
 
 

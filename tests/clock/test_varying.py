@@ -111,7 +111,7 @@ def one(device, deadline, wanted=4, start=0):
     device = {"per_sample": 10, "latency": 0, **device}
     trips = VaryingTripPlanner(population([device]), flows([device]), 6, 4)
     trip = trips.plan(0, 0, start, deadline, workload(1, 1, epochs=None, steps=wanted))
-    return trips.settle(trip, min(deadline, 1000))
+    return trips.settle(trip, 1000 if deadline == NEVER else deadline)
 
 
 def test_half_a_processor_takes_twice_as_long():
@@ -141,6 +141,27 @@ def test_a_processor_that_is_never_free_is_told_at_once():
     never = ([(0, 0)], 5, 0, True)
     assert one({"share": never, "windows": [(0, 3)], "period": 5}, NEVER).outcome is Outcome.OFFLINE
     assert one({"share": never}, 100).outcome is Outcome.TOO_SLOW
+
+
+BLINKING = {"windows": [(0, 1)], "period": 2}  # on for one of every 2 ns
+
+
+def test_a_stage_may_take_any_number_of_windows():
+    """30,001 ns of a processor that is there for one of every 2 ns: from 10 (download 6 by 11) on; by 20,000 windows
+    it was taken for one that is never done."""
+    order = one(BLINKING | {"per_sample": 30_001, "share": ([(0, 10**6)], 1, 0, True)}, 10**6, wanted=1)
+    assert order.computed == 11 + 2 * 30_001
+
+
+def test_a_link_may_be_dead_for_any_number_of_windows():
+    """For 50,000 of them; then 6 bytes at one in 2 ns: from 100,000 to 100,011."""
+    order = one(BLINKING | {"fast_down": ([(0, 0), (100_000, GIGA)], 100_001, 0, False)}, 10**6, wanted=1)
+    assert order.downloaded == 100_011
+
+
+def test_a_link_that_is_dead_whenever_its_device_is_on_is_found_out():
+    away = ([(0, 0), (1, GIGA)], 2, 0, True)
+    assert one(BLINKING | {"fast_down": away}, NEVER).outcome is Outcome.OFFLINE
 
 
 def test_the_last_value_holds_where_a_recording_ends():

@@ -87,9 +87,9 @@ LIMITS = st.fixed_dictionaries(
         "deadline": st.integers(1, 80) | st.none(),
         "until": st.integers(1, 200) | st.none(),
         "among": st.sampled_from(["available", "members"]),
-        "before": st.sampled_from([0, 7]),
+        "before": st.sampled_from([0, 7, 60]),
         "during": st.sampled_from([0, 15]),
-        "after": st.sampled_from([0, 2]),
+        "after": st.sampled_from([0, 2, 60]),
     }
 )
 
