@@ -17,8 +17,10 @@ from fedactors.clock.availability import Int64, integers
 from fedactors.plan import NEVER, Time
 from fedactors.traces.series import Series
 
-MOST_MISSES = 20_000  # times in a row that a flow gives something while its device is off
+MOST_WINDOWS = 1_000_000  # of one stage of a trip; at fourteen a week these are 1,370 years
+MOST_MISSES = 20_000  # times in a row that a flow gives something only while its device is off
 CONSTANT = -1  # the row of a device whose rate never changes
+_NO_WINDOW = NEVER, NEVER
 Gate = Callable[[int, Time], Iterator[tuple[Time, Time]]]  # (device, time) -> when it is on from then on
 
 
@@ -106,14 +108,16 @@ class Flow:
 def through(gate: Gate, flow: Flow, device: int, begin: Time, work: int, limit: Time) -> Time:
     """Return when `work` (in the flow's unit times ns) is done from `begin` on, counting only while `gate` is open.
 
-    NEVER if that is not by `limit`, or if the flow gives something MOST_MISSES times in a row only while the gate is
-    closed: a link that is dead whenever its device is on.
+    NEVER if that is not by `limit`, not in MOST_WINDOWS windows, or if the flow gives something MOST_MISSES times in a
+    row only while the gate is closed: a link that is dead whenever its device is on.
     """
     if work <= 0:
         return begin
     misses, windows = 0, gate(device, begin)
-    while misses <= MOST_MISSES and (window := next(windows, None)) is not None and window[0] < limit:
-        on, off = window
+    for _ in range(MOST_WINDOWS):
+        on, off = next(windows, _NO_WINDOW)
+        if on >= limit or misses > MOST_MISSES:
+            return NEVER
         end = flow.reach(device, on, work)
         if end <= off:
             return end

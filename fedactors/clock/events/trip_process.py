@@ -125,8 +125,6 @@ class TripProcess:
             when = flow.reach(device.client, self._since, amount - self._progress[stage])
             yield from self._world.until_first(when, device.switched)
             self._pause(self._world.now)
-            if self._world.now > self.errand.deadline:
-                raise _CutError  # the server has not settled the trip yet
         self._flow = None
 
     def _transfer(self, stage: str, flow: Flow, amount: int) -> Waits:
@@ -153,7 +151,9 @@ class TripProcess:
         self._running = False
 
     def _check(self) -> None:
-        """Raise _CutError if the device has departed, or has lost the work by going off."""
+        """Raise _CutError if the deadline has passed, or the device has departed or lost the work by going off."""
+        if self._world.now > self.errand.deadline:
+            raise _CutError  # the server is at work, and settles the trip later
         self._was_off |= not self.device.on
         if self.device.gone:
             self._end(Outcome.DEPARTED)

@@ -25,9 +25,9 @@ MOST = 300  # events of one run in columns; longer ones, in which hundreds of tr
 
 @st.composite
 def recorded(draw, most, loops):
-    """Return a rate over time, as `tests.clock.flows` has it."""
+    """Return a rate over time, as `tests.clock.flows` has it; none so small that a trip takes thousands of windows."""
     cuts = sorted(draw(st.sets(st.integers(1, 40), max_size=3)))
-    pieces = [(at, draw(st.integers(0, most))) for at in (0, *cuts)]
+    pieces = [(at, draw(st.just(0) | st.integers(most // 1_000, most))) for at in (0, *cuts)]
     return pieces, (cuts or [0])[-1] + draw(st.integers(1, 20)), draw(st.integers(0, 9)), loops
 
 
@@ -160,6 +160,22 @@ def test_nothing_counts_after_a_deadline_that_passes_while_the_server_works():
     )
     assert events == columns
     assert [order.up for plan in events[0] for order in plan.orders if order.client == 1] == [0, 0]
+
+
+def test_a_departure_after_the_deadline_is_none_of_the_trip():
+    """A period of 1 ns, then the server works until 3: the second trip had until 2, its device departs at 3."""
+    work, dead = workload(1, 1, epochs=None, steps=1), {"per_sample": 1, "share": ([(0, 0)], 1, 0, False)}
+    rules = Rules(
+        rounds=2, deadline=2, until=None, among="available", before=0, during=0, after=2,
+        concurrency=1, updates=None, every=1, max_staleness=None, waits=False,
+    )  # fmt: skip
+    chosen = [(dead | {"deadline_aware": False}, work), (dead | {"depart": 3}, work)]
+    columns, events = (
+        plans(chosen, lambda world: asynchronous(world, rules), (2, 2), 0, eventful=eventful)
+        for eventful in (None, lambda k: True)
+    )
+    assert events == columns
+    assert Outcome.DEPARTED not in [order.outcome for plan in events[0] for order in plan.orders]
 
 
 ONE_ROUND = {"rounds": 1, "among": "available", "quorum": None, "until": None, "before": 0, "during": 0, "after": 0}
