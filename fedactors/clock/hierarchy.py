@@ -41,7 +41,8 @@ class _Cloud:
         self.rules = rules
         self.version = 0  # of the newest model of any tier
         self.model = 0  # version of the cloud's
-        self._promised = 0  # versions that cloud rounds which have begun will make at most
+        self._promised = 0  # versions that exist, or that cloud rounds under way make at most; with `mixing`
+        self._turn_over = simpy.Event(world.env)  # triggers when an edge that nobody waits for ends a cloud round
         self.rounds = 0
         self.edges = [_EdgeServer(self, number) for number in range(len(rules.members))]
 
@@ -54,22 +55,15 @@ class _Cloud:
         yield simpy.AllOf(world.env, [world.env.process(edge.go_on(mixing)) for edge in self.edges])
         if self._promised + self.rules.edge_rounds + 1 <= self.rules.rounds:
             return self._nobody_left()
-        return self.limit() or self._undone() or Ends.DONE
+        return self.limit() or Ends.DONE
 
     def _nobody_left(self) -> MaybeEnding:
-        """Return why no edge can ask anybody."""
-        reached = any(edge.present for edge in self.edges)
-        return self.limit() or (
-            Ends.NOBODY_LEFT if reached else Ending("no edge can reach the cloud any more", "nobody")
-        )
-
-    def _undone(self) -> MaybeEnding:
-        """Return why an edge that had begun a cloud round did not end it; nothing if all of them did."""
-        if self.version >= self._promised:
-            return ""
-        reached = all(edge.present for edge in self.edges)
-        text = "an edge has nobody left to ask" if reached else "an edge cannot reach the cloud any more"
-        return Ending(text, "nobody")
+        """Return why no edge hears anybody any more."""
+        if ended := self.limit():
+            return ended
+        if not any(edge.present for edge in self.edges):
+            return Ending("no edge can reach the cloud any more", "nobody")
+        return Ends.NOBODY_LEFT if all(edge.hears for edge in self.edges) else Ends.NOBODY_REPORTS
 
     def _in_step(self) -> Generator[simpy.Event, object, MaybeEnding]:
         """Play cloud rounds in which the cloud waits for all edges."""
@@ -82,21 +76,34 @@ class _Cloud:
             for edge in self.edges:
                 edge.model = self.version
                 edge.reached = _NOBODY
-            asked = [edge.asked for edge in self.edges]
             yield simpy.AllOf(world.env, [world.env.process(edge.play()) for edge in self.edges])
             yield world.at(world.now, Phase.CLOSE)
-            if asked == [edge.asked for edge in self.edges]:
+            asking = [edge for edge in self.edges if edge.rounds]
+            if not asking:
                 return self._nobody_left()
             self._aggregate(opened)
+            if not any(edge.hears for edge in asking):
+                return self._nobody_left()
         return Ends.DONE
 
-    def begins(self) -> bool:
-        """Whether an edge that the cloud does not wait for may begin its rounds."""
+    def admit(self) -> Generator[simpy.Event, object, bool]:
+        """Wait until it is known whether another cloud round of one edge may begin, and return that.
+
+        Where the others have taken all versions that are left, one of them may make fewer than it has taken.
+        """
         more = self.rules.edge_rounds + 1
+        while self._promised + more > self.rules.rounds and self.version < self._promised:
+            yield self._turn_over
         if self._promised + more > self.rules.rounds or self.limit():
             return False
         self._promised += more
         return True
+
+    def end_turn(self, made: int) -> None:
+        """End a cloud round of one edge, which has made so many versions, and leave the others to the other edges."""
+        self._promised -= self.rules.edge_rounds + 1 - made
+        self._turn_over.succeed()
+        self._turn_over = simpy.Event(self.world.env)
 
     def mix(self, edge: _EdgeServer, opened: Time, mixing: float) -> None:
         """Put the Plan of the cloud into the queue that mixes its model with that of an edge."""
@@ -169,7 +176,8 @@ class _EdgeServer:
         self.number = number
         self.model = 0  # version
         self.reached = _NOBODY  # clients heard in this cloud round, ascending
-        self.asked = 0  # clients, in all
+        self.rounds = 0  # with its clients in this cloud round
+        self.hears = True  # whether any client that it asked last can ever report
         self.moved = 0  # models over its link that no Plan of the cloud counts yet
         self.present = True  # whether its link is ever up again
         self._left: Time = 0  # when its last round ended
@@ -204,13 +212,15 @@ class _EdgeServer:
         """Download the cloud's model, play the rounds of a cloud round, and upload the edge's own model."""
         world, rules = self.cloud.world, self.cloud.rules
         before = self.cloud.rounds * rules.edge_rounds
+        self.rounds, self.hears = 0, True
         yield from self._transfer(self._down)
         self._apart += world.now - self._left
-        for number in range(rules.edge_rounds if self.present else 0):
+        while self.present and self.hears and self.rounds < rules.edge_rounds:
             clients = yield from self._drawn()
             if not len(clients):
                 break
-            yield from self._round(clients, before + number + 1)
+            self.rounds += 1
+            yield from self._round(clients, before + self.rounds)
         self._left = world.now
         if self.present:
             yield from self._transfer(self._up)
@@ -218,16 +228,17 @@ class _EdgeServer:
 
     def go_on(self, mixing: float) -> Waits:
         """Play one cloud round after the other, by itself, as long as clients are there."""
-        cloud, asked = self.cloud, -1
-        while self.present and self.asked > asked and cloud.begins():
-            opened, asked = cloud.world.now, self.asked
+        cloud, first = self.cloud, True
+        while (first or self.rounds) and self.present and self.hears and (yield from cloud.admit()):
+            first, opened = False, cloud.world.now
             self.model = cloud.model
             self.reached = _NOBODY
             yield from self.play()
             if self.present:
                 yield cloud.world.at(cloud.world.now, Phase.CLOSE)
                 cloud.mix(self, opened, mixing)
-        self.model = NEVER  # none is kept for it any more
+            self.model = NEVER  # none is kept for it: it goes on from the cloud's
+            cloud.end_turn(self.rounds + self.present)
 
     def _transfer(self, needed: Time) -> Waits:
         """Wait until a transfer over the link is done, which pauses while the link is down."""
@@ -264,8 +275,17 @@ class _EdgeServer:
         trips = world.begin(clients, self.model, deadline)
         yield from trips.wait(None, early=True)
         orders = trips.settle(early=world.now < deadline and not trips.over())
-        self.asked += len(orders)
         self.reached = np.union1d(self.reached, orders.client[orders.is_heard])
         base = self.model
         self.model = self.cloud.version + 1
         self.cloud.add(orders, opened, Tier(self.number, ((base, 1.0),), edge_round=edge_round))
+        if world.now == opened and not orders.is_heard.any():
+            yield from self._wait_for_change()
+
+    def _wait_for_change(self) -> Waits:
+        """Wait until a device comes or goes: no client that was asked can report, and it would be asked again now."""
+        world, until = self.cloud.world, self.cloud.rules.until
+        change = world.next_change()
+        self.hears = change < NEVER or world.unforeseen
+        if self.hears:
+            yield from world.until(change if until is None else min(change, until), Phase.DISPATCH)

@@ -11,10 +11,13 @@ FAST = {"down": "1 GB/s", "up": "1 GB/s", "latency": 0}
 CLOUD = -1
 
 
-def clock(edges, folder=None, mixing=None, edge_rounds=2, rounds=9, available="always", **server):
+def clock(
+    edges, folder=None, mixing=None, edge_rounds=2, rounds=9, available="always", on_interruption="pause", **server
+):
     """Edges of one client each, whose trips of one step take ten times as long as a sample."""
     names = [edge["name"] for edge in edges]
     client = {"count": 1, "network": FAST, "compute": {"per_sample": "1s"}, "availability": available}
+    client["on_interruption"] = on_interruption
     timing = {"name": "hierarchical", "edge_rounds": edge_rounds, "edges": edges, "mixing": mixing}
     data = {
         "name": "limits",
@@ -76,3 +79,15 @@ def test_an_edge_waits_for_its_clients_no_longer_than_the_run_lasts(tmp_path):
     made = clock([{"name": "north", "network": FAST}], tmp_path, None, 40, 500, on, until="50s")
     assert [(plan.tier.edge, round(plan.closed / SECOND)) for plan in made] == [(0, 10), (CLOUD, 50)]
     assert made.ended_because == "virtual time limit"
+
+
+@pytest.mark.parametrize("mixing", [None, 0.5])
+def test_an_edge_whose_trips_fail_at_once_waits_until_a_device_comes(mixing, tmp_path):
+    """Its client, asked while it is off, loses the work at once; it is on until 1 s, and from 100 to 900 s."""
+    (tmp_path / "on.csv").write_text("device,on_s,off_s\na,0,1\na,100,900\n", encoding="utf-8")
+    on = {"name": "trace", "path": "on.csv", "at_end": "depart"}
+    edge = {"name": "north", "network": FAST}
+    made = clock([edge], tmp_path, mixing, 40, 500, on, "abort", among="members")
+    closed = [round(plan.closed / SECOND) for plan in made if plan.orders]
+    assert closed == [1, 1, *range(110, 901, 10)]
+    assert made.ended_because == "nobody can be asked any more"
