@@ -11,13 +11,10 @@ FAST = {"down": "1 GB/s", "up": "1 GB/s", "latency": 0}
 CLOUD = -1
 
 
-def clock(
-    edges, folder=None, mixing=None, edge_rounds=2, rounds=9, available="always", on_interruption="pause", **server
-):
+def clock(edges, folder=None, mixing=None, edge_rounds=2, rounds=9, group=None, **server):
     """Edges of one client each, whose trips of one step take ten times as long as a sample."""
     names = [edge["name"] for edge in edges]
-    client = {"count": 1, "network": FAST, "compute": {"per_sample": "1s"}, "availability": available}
-    client["on_interruption"] = on_interruption
+    client = {"count": 1, "network": FAST, "compute": {"per_sample": "1s"}, **(group or {})}
     timing = {"name": "hierarchical", "edge_rounds": edge_rounds, "edges": edges, "mixing": mixing}
     data = {
         "name": "limits",
@@ -76,7 +73,7 @@ def test_an_edge_waits_for_its_clients_no_longer_than_the_run_lasts(tmp_path):
     """Its client is off from the end of its first trip until 100 s; the limit is 50 s."""
     (tmp_path / "on.csv").write_text("device,on_s,off_s\na,0,10.00000732\na,100,900\n", encoding="utf-8")
     on = {"name": "trace", "path": "on.csv", "at_end": "depart"}
-    made = clock([{"name": "north", "network": FAST}], tmp_path, None, 40, 500, on, until="50s")
+    made = clock([{"name": "north", "network": FAST}], tmp_path, None, 40, 500, {"availability": on}, until="50s")
     assert [(plan.tier.edge, round(plan.closed / SECOND)) for plan in made] == [(0, 10), (CLOUD, 50)]
     assert made.ended_because == "virtual time limit"
 
@@ -87,7 +84,17 @@ def test_an_edge_whose_trips_fail_at_once_waits_until_a_device_comes(mixing, tmp
     (tmp_path / "on.csv").write_text("device,on_s,off_s\na,0,1\na,100,900\n", encoding="utf-8")
     on = {"name": "trace", "path": "on.csv", "at_end": "depart"}
     edge = {"name": "north", "network": FAST}
-    made = clock([edge], tmp_path, mixing, 40, 500, on, "abort", among="members")
+    made = clock([edge], tmp_path, mixing, 40, 500, {"availability": on, "on_interruption": "abort"}, among="members")
     closed = [round(plan.closed / SECOND) for plan in made if plan.orders]
     assert closed == [1, 1, *range(110, 901, 10)]
     assert made.ended_because == "nobody can be asked any more"
+
+
+@pytest.mark.parametrize("mixing", [None, 0.5])
+def test_edges_whose_clients_can_never_report_end_the_run(mixing, tmp_path):
+    """Both directions of the only client's link carry nothing; of 500 aggregations one round of the edge is made."""
+    (tmp_path / "link.csv").write_text("row,from_s,to_s,bytes/s\na/down,0,9,0\na/up,0,9,0\n", encoding="utf-8")
+    link = {way: {"path": "link.csv", "rows": f"*/{way}", "at_end": "hold"} for way in ("down", "up")}
+    made = clock([{"name": "north", "network": FAST}], tmp_path, mixing, 40, 500, {"network": {"trace": link}})
+    assert [plan.tier.edge for plan in made] == [0, CLOUD]
+    assert made.ended_because == "nobody who can be asked can ever report"
