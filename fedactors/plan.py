@@ -270,5 +270,6 @@ class Ends:
 
     DONE = Ending("all rounds done", "done")
     TIME = Ending("virtual time limit", "time")
+    HORIZON = Ending("virtual time reached its end, 146 years", "time")
     NOBODY_LEFT = Ending("nobody can be asked any more", "nobody")
     NOBODY_REPORTS = Ending("nobody who can be asked can ever report", "nobody")

@@ -114,12 +114,9 @@ class _Server:
 
     def _limit(self) -> MaybeEnding:
         """Return the limit that the run has reached, or nothing."""
-        rules = self.rules
-        if self.world.exhausted:
-            return self.world.exhausted
-        if rules.until is not None and self.world.now >= rules.until:
-            return Ends.TIME
-        if self.failed_streak > _PATIENCE * rules.concurrency:
+        if ended := self.world.limit(self.rules.until):
+            return ended
+        if self.failed_streak > _PATIENCE * self.rules.concurrency:
             return Ending(f"{self.failed_streak:,} trips in a row came to nothing", "nobody")
         return ""
 
@@ -140,7 +137,7 @@ class _Server:
             self.unreachable_at = now
             self.askable.take_back()
         chosen = self.askable.draw(self.version, room, self.turn)
-        deadline = NEVER if rules.deadline is None else min(now + rules.deadline, NEVER)
+        deadline = world.deadline_after(rules.deadline)
         for client in chosen.tolist():
             flight = world.begin_one(client, self.version, deadline)
             self.flights[client] = flight
@@ -157,7 +154,7 @@ class _Server:
         """Return when something besides a landing happens next that the server acts upon; NEVER if nothing does."""
         rules, now = self.rules, self.world.now
         times = []
-        end = self.opened + max(rules.every or 0, rules.during)
+        end = self.world.deadline_after(self.opened - now + max(rules.every or 0, rules.during))
         if end > now and self._begun and self._enough():
             times.append(end)
         if len(self.flights) < rules.concurrency and not (rules.every is not None and self._begun):

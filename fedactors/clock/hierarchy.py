@@ -116,10 +116,7 @@ class _Cloud:
 
     def limit(self) -> MaybeEnding:
         """Return the limit that the run has reached, or nothing."""
-        if self.world.exhausted:
-            return self.world.exhausted
-        until = self.rules.until
-        return Ends.TIME if until is not None and self.world.now >= until else ""
+        return self.world.limit(self.rules.until)
 
     def _aggregate(self, opened: Time) -> None:
         """Put the Plan of the cloud into the queue: the mean of the edges' models, by the clients that they heard."""
@@ -270,8 +267,7 @@ class _EdgeServer:
     def _round(self, clients: Int64, edge_round: int) -> Waits:
         """Play a round of the edge with its clients, and put its Plan into the queue."""
         world, rules = self.cloud.world, self.cloud.rules
-        opened, limit = world.now, rules.deadlines[self.number]
-        deadline = NEVER if limit is None else min(opened + limit, NEVER)
+        opened, deadline = world.now, world.deadline_after(rules.deadlines[self.number])
         trips = world.begin(clients, self.model, deadline)
         yield from trips.wait(None, early=True)
         orders = trips.settle(early=world.now < deadline and not trips.over())

@@ -62,9 +62,7 @@ def synchronous(world: World, rules: Rounds) -> Events:
 
 def _drawn(world: World, rules: Rounds, version: int) -> Generator[simpy.Event, object, Int64 | Ending]:
     """Wait until there are candidates and return the cohort; if there will be none, return why."""
-    if world.exhausted:
-        return world.exhausted
-    while rules.until is None or world.now < rules.until:
+    while not (ended := world.limit(rules.until)):
         cohort = world.draw(version, world.candidates(rules.among), rules.ask)
         if len(cohort):
             return cohort
@@ -72,7 +70,7 @@ def _drawn(world: World, rules: Rounds, version: int) -> Generator[simpy.Event, 
         if back == NEVER and not world.unforeseen:
             return Ends.NOBODY_LEFT
         yield from world.until(back if rules.until is None else min(back, rules.until), Phase.DISPATCH)
-    return Ends.TIME
+    return ended
 
 
 class _Round:
@@ -83,7 +81,7 @@ class _Round:
         self.rules = rules
         self.version = version
         self.opened = world.now
-        self.deadline = NEVER if rules.deadline is None else min(self.opened + rules.deadline, NEVER)
+        self.deadline = world.deadline_after(rules.deadline)
         self.clients = clients
         self.trips = world.begin(clients, version, self.deadline)
 

@@ -16,11 +16,14 @@ _AFTER_SIMPY = 10  # SimPy's own priorities are 0 and 1: starts and interrupts o
 class At(simpy.Event):
     """An event at an absolute instant, in the order of `Phase` among those of the same nanosecond.
 
-    SimPy fires equal times in order of creation, and a deadline is created before the uploads it waits for.
+    SimPy fires equal times in order of creation, and a deadline is created before the uploads it waits for. Raises
+    ValueError if `time`, ns, has passed.
     """
 
     def __init__(self, env: simpy.Environment, time: Time, phase: Phase) -> None:
         super().__init__(env)
+        if time < env.now:
+            raise ValueError(f"an event at {time} ns, when it is {env.now} ns already")
         self._ok, self._value = True, None
         env.schedule(self, priority=cast(Any, _AFTER_SIMPY + phase), delay=time - env.now)
 

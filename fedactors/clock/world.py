@@ -21,11 +21,12 @@ from fedactors.clock.selections.free_clients import FreeClients
 from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import ColumnFlight, ColumnTrips, Trips, TripUnderWay
 from fedactors.clock.virtual_time import VirtualTime
-from fedactors.plan import NEVER, MaybeEnding, Moves, Plan, Time
+from fedactors.plan import NEVER, Ends, MaybeEnding, Moves, Plan, Time
 from fedactors.streams import Purpose, stream
 from fedactors.workload import Workload
 
 EVERYBODY = slice(None)
+_LAST: Time = NEVER - 1  # when virtual time ends
 
 
 class World(VirtualTime):
@@ -63,10 +64,17 @@ class World(VirtualTime):
         """Put a Plan into the queue."""
         self.plans.append(plan if self.meter is None else self.meter.read(plan))
 
-    @property
-    def exhausted(self) -> MaybeEnding:
-        """Why no further round may begin, if the budget of the run is spent."""
-        return "" if self.meter is None else self.meter.exhausted
+    def limit(self, until: Time | None) -> MaybeEnding:
+        """Return why no further round may begin: the budget is spent, or it is `until`; nothing if one may."""
+        if self.meter is not None and self.meter.exhausted:
+            return self.meter.exhausted
+        if until is not None and self.now >= until:
+            return Ends.TIME
+        return Ends.HORIZON if self.now >= _LAST else ""
+
+    def deadline_after(self, time: Time | None) -> Time:
+        """Return the deadline of what may take so long from now on, at the latest the end of time; NEVER for None."""
+        return NEVER if time is None else min(self.now + time, _LAST)
 
     def spans(self, client: int, time: Time) -> Iterator[tuple[Time, Time]]:
         """Yield when a device is on from `time` on, as (on, off) in order; of one that behaves, as seen until now."""

@@ -158,6 +158,13 @@ def test_the_server_pays_for_its_own_work():
     ("members", "rules", "reason", "aggregations"),
     [
         ([QUICK], {"until": 100, "rounds": 99}, "virtual time limit", 3),
+        ([QUICK], {"updates": None, "every": NEVER // 2, "rounds": 9}, "virtual time reached its end, 146 years", 2),
+        (
+            [{**QUICK, "windows": [(0, 20)]}],
+            {"among": "members", "deadline": NEVER // 2, "rounds": 9},
+            "virtual time reached its end, 146 years",
+            2,
+        ),
         ([{**QUICK, "windows": [(0, 38)]}], {}, "nobody can be asked any more", 1),
         ([{**QUICK, "windows": [(0, 20)]}], {}, "nobody can be asked any more", 1),
         ([{**QUICK, "deadline_aware": False}], {"deadline": 20}, "101 trips in a row came to nothing", 1),

@@ -98,3 +98,15 @@ def test_edges_whose_clients_can_never_report_end_the_run(mixing, tmp_path):
     made = clock([{"name": "north", "network": FAST}], tmp_path, mixing, 40, 500, {"network": {"trace": link}})
     assert [plan.tier.edge for plan in made] == [0, CLOUD]
     assert made.ended_because == "nobody who can be asked can ever report"
+
+
+@pytest.mark.parametrize("mixing", [None, 0.5])
+def test_virtual_time_has_an_end_for_edges_too(mixing, tmp_path):
+    """The only client's link carries nothing, and rounds of its edge end after 70 years: at 70, 140 and 146."""
+    (tmp_path / "link.csv").write_text("row,from_s,to_s,bytes/s\na/down,0,9,0\na/up,0,9,0\n", encoding="utf-8")
+    link = {way: {"path": "link.csv", "rows": f"*/{way}", "at_end": "hold"} for way in ("down", "up")}
+    edge = {"name": "north", "network": FAST, "deadline": "25550d"}
+    made = clock([edge], tmp_path, mixing, 40, 500, {"network": {"trace": link}})
+    closed = [plan.closed // (25_550 * 86_400 * SECOND) for plan in made if plan.tier.edge != CLOUD]
+    assert closed == [1, 2, 2]
+    assert made.ended_because == "virtual time reached its end, 146 years"

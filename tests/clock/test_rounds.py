@@ -115,6 +115,14 @@ def test_a_deadline_beyond_all_time_is_none():
     )
 
 
+def test_virtual_time_has_an_end():
+    """Rounds of 73 years: the second has its deadline where time ends. Later ones lost theirs, and time ran back."""
+    half = NEVER // 2
+    plans, why = run([{"per_sample": 10}], same_but(RULES, rounds=9, deadline=half, early=False))
+    assert [(plan.opened, plan.closed) for plan in plans] == [(0, half), (half, NEVER - 1)]
+    assert why == "virtual time reached its end, 146 years"
+
+
 def test_closed_rounds_leave_no_events_behind():
     members = [{"per_sample": speed} for speed in range(10, 90)]
     people = population(members)
