@@ -16,12 +16,16 @@ from fedactors.models.module_layer import ModuleLayer
 PERSONAL = "personal"  # the name under which a client keeps the values that stay with it
 
 
+def module_of(model: Model) -> ModuleLayer | None:
+    """Return the module of the user that a model is; None if it is a model of fedactors."""
+    layers = (model.origin,) if model.origin is not None else model.layers
+    return layers[0] if len(layers) == 1 and isinstance(layers[0], ModuleLayer) else None
+
+
 def tensor_names(model: Model) -> tuple[str, ...]:
     """Return the name of each tensor of a model, in the order of the flat vector: a module's own, or "3.weight"."""
-    layers = (model.origin,) if model.origin is not None else model.layers
-    if len(layers) == 1 and isinstance(layers[0], ModuleLayer):
-        return tuple(spec.name for spec in layers[0].specs())
-    return tuple(spec.name for spec in model.tensors)
+    module = module_of(model)
+    return tuple(spec.name for spec in (model.tensors if module is None else module.specs()))
 
 
 def personal_positions(model: Model, patterns: Sequence[str]) -> NDArray[np.int64]:

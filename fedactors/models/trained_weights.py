@@ -3,7 +3,7 @@
 A run folder has its model as one vector, `x` in checkpoint/model.safetensors: the tensors that are trained, and buffers
 that training writes, one after the other. Their order is not always that of `named_parameters()`: a module that is
 recognised as a chain of layers has them in the order in which `forward` uses them. So checkpoint/model.json beside it
-says which tensors these are, and what else the module holds, see `layout`.
+says which tensors these are, and what else the module holds, see `fedactors.simulation.record.model_layout`.
 """
 
 from __future__ import annotations
@@ -24,26 +24,20 @@ from fedactors.errors import DataError
 from fedactors.models import network
 from fedactors.models.layers import Model
 from fedactors.models.module_layer import ModuleLayer, ModuleMaker
-from fedactors.models.personal import tensor_names
+from fedactors.models.personal import module_of, tensor_names
 from fedactors.models.torch_modules import as_written, made
 
-LAYOUT = "model.json"  # beside the files that have the vector
+_LAYOUT = "model.json"  # beside the files that have the vector; `fedactors.simulation.record.model_layout` writes it
 _OF_A_RUN = "checkpoint/model.safetensors"
 _VECTOR = "x"
 _COUNTER = "num_batches_tracked"  # of BatchNorm: no run has it
 _ACCEPTED = "safetensors, torch.save of a state_dict, or the folder of a run"
 
 
-def layout(model: Model) -> dict[str, Any]:
-    """Return {"tensors": [{"name", "shape"}, …], "fixed": {name: SHA-256}} of a model.
-
-    `tensors` lie in its flat vector in this order; `fixed` are the other parameters and saved buffers of a module.
-    """
-    names = tensor_names(model)
-    tensors = [{"name": name, "shape": list(spec.shape)} for name, spec in zip(names, model.tensors, strict=True)]
-    layer = _module_layer(model)
-    held = {} if layer is None else dict(_values(made(layer)))
-    return {"tensors": tensors, "fixed": {name: _digest(value) for name, value in held.items() if name not in names}}
+def fixed_values(layer: ModuleLayer) -> dict[str, str]:
+    """Return the SHA-256 of the parameters and saved buffers of a module that no run has in its vector, by name."""
+    trained = {spec.name for spec in layer.specs()}
+    return {name: _digest(value) for name, value in _values(made(layer)) if name not in trained}
 
 
 def trained_module(model: Model, vector: NDArray[Any]) -> nn.Module:
@@ -52,7 +46,7 @@ def trained_module(model: Model, vector: NDArray[Any]) -> nn.Module:
     It is the module that the user's code makes; of a model of fedactors, one whose `forward` is that of the run and
     whose tensors are called as in the equivalent `torch.nn.Sequential`. Raises DataError if it cannot be made.
     """
-    layer = _module_layer(model)
+    layer = module_of(model)
     module = _BuiltIn(model) if layer is None else as_written(layer)
     values = dict(zip(tensor_names(model), network.views(model, torch.tensor(vector)), strict=True))
     with torch.no_grad():
@@ -123,7 +117,7 @@ def _state(path: Path, maker: ModuleMaker) -> Mapping[str, Any]:
 
 def _load_vector(module: nn.Module, maker: ModuleMaker, path: Path, vector: Tensor) -> None:
     """Load the vector of a run. Raises DataError if the module has other tensors than the run's, or fixed values."""
-    shapes, fixed = _recorded(path.with_name(LAYOUT), vector)
+    shapes, fixed = _recorded(path.with_name(_LAYOUT), vector)
     mine = dict(_values(module))
     if misfit := next(_misfits(mine, shapes, fixed), ""):
         raise DataError(f"{path}: does not fit {maker}: {misfit}")
@@ -167,12 +161,6 @@ def _recorded(path: Path, vector: Tensor) -> tuple[dict[str, tuple[int, ...]], d
     if sum(map(prod, shapes.values())) != len(vector):
         raise DataError(f"{path}: damaged: its tensors are not the {len(vector):,} values of {_VECTOR}")
     return shapes, fixed
-
-
-def _module_layer(model: Model) -> ModuleLayer | None:
-    """Return the module of the user that a model is; None if it is a model of fedactors."""
-    only = model.origin if model.origin is not None else model.layers[0] if len(model.layers) == 1 else None
-    return only if isinstance(only, ModuleLayer) else None
 
 
 def _values(module: nn.Module) -> Iterator[tuple[str, Tensor]]:

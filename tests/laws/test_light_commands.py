@@ -54,6 +54,22 @@ def test_what_drives_a_run_on_ray_does_not_import_torch():
     assert done.returncode == 0, done.stderr
 
 
+RECORDING = """
+import sys
+from pathlib import Path
+from fedactors.models.paper_models import Logistic
+from fedactors.simulation.record.model_layout import write_layout
+write_layout(Path(sys.argv[1]), Logistic().build((4,), 2))
+assert "torch" not in sys.modules
+"""
+
+
+def test_the_layout_of_a_model_is_written_without_torch(tmp_path):
+    done = subprocess.run([sys.executable, "-c", RECORDING, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "checkpoint/model.json").exists()
+
+
 ACTING = """
 import sys
 import fedactors.fleet.workers
