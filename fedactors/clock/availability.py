@@ -106,7 +106,10 @@ class Availability:
         return turns * self._total[row] + inside
 
     def reach(self, device: int, work: Time) -> Time:
-        """Return the earliest time at which `elapsed` is `work` or more; NEVER if that does not happen."""
+        """Return the earliest time at which `elapsed` is `work` or more; NEVER if that does not happen.
+
+        Where no on-time is wanted beyond that of the present, it is when the device was on last.
+        """
         row = self._row[device]
         if row < 0:
             return work

@@ -243,7 +243,7 @@ class _EdgeServer:
         end = a.reach(self.number, a.elapsed(self.number, world.now) + needed)
         self.present = end < NEVER
         if self.present:
-            yield world.at(end, Phase.FINISH)
+            yield world.at(max(end, world.now), Phase.FINISH)
             self.moved += 1
 
     def _drawn(self) -> Generator[simpy.Event, object, Int64]:

@@ -128,6 +128,11 @@ def test_irish_rates_are_those_of_downloads_and_hold_through_idle_lines(written)
     assert pieces(series, 1) == [(0, 4, 2000)]
 
 
+def test_an_irish_line_that_runs_back_to_a_second_that_is_there_is_both_repairs(written):
+    series = read_series(written(irish((2, 8, 8, "D"), (3, 16, 8, "D"), (2, 24, 8, "D"))))
+    assert repaired(series) == {"several lines in one second, the last counts": 1, "time runs backwards": 1}
+
+
 def test_irish_repairs(written):
     text = irish((2, 8, 8, "D"), (2, 16, 8, "D"), (5, "-", 8, "D"), (4, 24, 8, "D"), (3, 32, 8, "D"))
     series = read_series(written(text))

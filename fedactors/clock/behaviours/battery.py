@@ -48,9 +48,9 @@ class Battery(Behaviour):
         self.low = low * self.capacity
         self.resume = resume * self.capacity
         least = min([charging, *(value for value in self._given.values() if value is not None)])
-        if not (self.capacity > 0 and 0 <= low <= resume <= 1 and least >= 0):
+        if not (self.capacity > 0 and 0 <= low < resume <= 1 and least >= 0):
             raise ValueError(
-                "found impossible figures (accepted: capacity above 0, watts >= 0, 0 <= low <= resume <= 1)"
+                "found impossible figures (accepted: capacity above 0, watts >= 0, 0 <= low < resume <= 1)"
             )
 
     @override

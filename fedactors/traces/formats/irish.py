@@ -109,7 +109,7 @@ def _one_per_second(lines: list[_IrishLine], repair_log: RepairLog) -> list[_Iri
     for line in lines:
         if latest is not None and line.second < latest:
             repair_log.note("time runs backwards", f"line {line.number}", f"by {latest - line.second} s")
-        elif line.second in kept:
+        if line.second in kept:
             repair_log.note("several lines in one second, the last counts", f"line {line.number}")
         latest = line.second
         kept[line.second] = line

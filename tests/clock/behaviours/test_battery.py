@@ -34,3 +34,9 @@ def test_a_battery_that_is_plugged_in_all_day_never_runs_down():
 def test_hours_that_there_are_not_are_refused(plugged):
     with pytest.raises(ValueError, match=r"plugged.*two different hours from 0 to 24"):
         Battery(plugged=plugged)
+
+
+def test_a_battery_resumes_above_the_level_at_which_it_stops():
+    """At one level it would stop and resume for ever within an instant."""
+    with pytest.raises(ValueError, match="0 <= low < resume <= 1"):
+        Battery(low=0.3, resume=0.3)
