@@ -23,7 +23,9 @@ def extend(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "name", metavar="EXPERIMENT", nargs="?", help="such as fsl-table1 or fsl-fig1; a wrong name lists all"
     )
-    command.add_argument("--reduced", action="store_true", help="the small twin: minutes, of some a quarter of an hour of a core or more")
+    command.add_argument(
+        "--reduced", action="store_true", help="the small twin: minutes, of some a quarter of an hour of a core or more"
+    )
     command.add_argument(
         "--jobs", type=shared_options.positive, default=1, metavar="N", help="runs at a time (default: 1)"
     )

@@ -4,6 +4,9 @@ A margin or tolerance is part of the claim and stated before the run; an interva
 clear of it. The interval is Student's t over the differences of pairs (same seed), two-sided 90 %: a claim about a
 direction that is wrong holds in one of twenty cases at most. With one seed there is no interval, and a claim can fail
 but not hold. Where a figure is missing, or nothing is compared, the verdict is "not learnt".
+
+The best of several figures is above a line by chance more often than one of them is. Such claims say from how many it
+was chosen (`chosen_from`), and their interval is as wide as for so many comparisons (Bonferroni).
 """
 
 from __future__ import annotations
@@ -17,15 +20,31 @@ from fedactors.papers.verdicts import Claim, ClaimVerdict, SeedMean
 from fedactors.study.statistics import interval, proportion_interval
 
 CONFIDENCE = 0.9
+_ROUNDING = 1e-11  # of margins: 63 <= .7 x 90 is so
 
 _NOTHING = "there is nothing to compare"
 _WORST = (ClaimVerdict.NOT_LEARNT, ClaimVerdict.FAILS, ClaimVerdict.TOO_CLOSE, ClaimVerdict.HOLDS)
 
 
-def more(text: str, left: Figure | Number, right: Figure | Number, by: float = 0.0, *, asserted: bool = True) -> Claim:
+def more(
+    text: str,
+    left: Figure | Number,
+    right: Figure | Number,
+    by: float = 0.0,
+    *,
+    chosen_from: int = 1,
+    asserted: bool = True,
+) -> Claim:
     """Claim left > right + by."""
     margin = f" {'+' if by > 0 else '-'} {abs(by):g}" if by else ""
-    return _claim(text, f"{left:.3f} > {right:.3f}{margin}", [figure(left - right - by)], asserted)
+    said = f"{left:.3f} > {right:.3f}{margin}"
+    return _claim(text, said, [figure(left - right - by)], asserted, chosen_from=chosen_from)
+
+
+def all_more(text: str, values: Sequence[Figure], line: Figure | Number, *, asserted: bool = True) -> Claim:
+    """Claim value > line of each of the values."""
+    margins = [figure(value - line) for value in values]
+    return _claim(text, f"{lowest(values):.3f} > {figure(line):.3f}", margins, asserted)
 
 
 def less(
@@ -49,10 +68,13 @@ def at_most(
     return _claim(text, f"{left:.3g} <= {scaled}{right:.3g}", [figure(right * share - left)], asserted, strict=False)
 
 
-def narrow(text: str, values: Sequence[Figure | Number], most: float, *, asserted: bool = True) -> Claim:
+def narrow(
+    text: str, values: Sequence[Figure | Number], most: float, *, chosen_from: int = 1, asserted: bool = True
+) -> Claim:
     """Claim max - min < most, of the means."""
     gaps = [abs(figure(a - b)) for a, b in combinations(values, 2)]
-    return _claim(text, f"{highest(gaps):.3f} < {most:g}", [most - gap for gap in gaps], asserted)
+    margins = [most - gap for gap in gaps]
+    return _claim(text, f"{highest(gaps):.3f} < {most:g}", margins, asserted, chosen_from=chosen_from)
 
 
 def rising(text: str, values: Sequence[Figure | Number], *, asserted: bool = True) -> Claim:
@@ -62,12 +84,19 @@ def rising(text: str, values: Sequence[Figure | Number], *, asserted: bool = Tru
 
 
 def printed(
-    text: str, ours: Figure | Number, theirs: float, within: float, digits: int = 3, *, asserted: bool = True
+    text: str,
+    ours: Figure | Number,
+    theirs: float,
+    within: float,
+    digits: int = 3,
+    *,
+    chosen_from: int = 1,
+    asserted: bool = True,
 ) -> Claim:
     """Claim that ours is a number that the paper prints, within a tolerance."""
     margin = within - abs(figure(ours) - theirs)
     said = f"{ours:.{digits}f} = {theirs:.{digits}f} within {within:.4g}"
-    claim = _claim(text, said, [margin], asserted, strict=False)
+    claim = _claim(text, said, [margin], asserted, strict=False, chosen_from=chosen_from)
     return claim._replace(paper=theirs, found=_seed_mean(figure(ours)))
 
 
@@ -102,14 +131,16 @@ def span(table: ResultTable, measure: str, axis: str, **labels: Label) -> Figure
     return highest(values) - lowest(values)
 
 
-def _claim(text: str, ours: str, margins: Sequence[Figure], asserted: bool, strict: bool = True) -> Claim:
+def _claim(
+    text: str, ours: str, margins: Sequence[Figure], asserted: bool, strict: bool = True, chosen_from: int = 1
+) -> Claim:
     """Judge a claim by its margins, how far figures are on the claim's side of the line: it is as good as its worst."""
     if why := _absent(margins):
         return Claim(text, f"{ours}; {why}", ClaimVerdict.NOT_LEARNT, asserted)
-    found = [(_verdict(one, strict), one) for one in margins]
-    verdict, worst = min(found, key=lambda one: (_WORST.index(one[0]), one[1].mean))
-    margin = _seed_mean(worst)
-    assert margin is not None  # a figure without values is missing
+    found = [one for margin in margins if (one := _seed_mean(margin, chosen_from))]
+    verdict, margin = min(
+        ((_verdict(one, strict), one) for one in found), key=lambda pair: (_WORST.index(pair[0]), pair[1].mean)
+    )
     return Claim(text, f"{ours}; {_said(margin)}", verdict, asserted, margin)
 
 
@@ -125,21 +156,21 @@ def _absent(figures: Sequence[Figure]) -> str:
     return f"a figure is missing: never reached or not measured in {repeats}" if lacking.missing else ""
 
 
-def _verdict(margin: Figure, strict: bool) -> ClaimVerdict:
-    found = _seed_mean(margin)
-    assert found is not None  # a figure without values is missing
-    half = found.half or 0.0
-    inside = found.mean > half or (not strict and found.mean == half)
-    if inside and found.half is not None:
+def _verdict(margin: SeedMean, strict: bool) -> ClaimVerdict:
+    half = margin.half or 0.0
+    low, high = margin.mean - half, margin.mean + half
+    inside = low > _ROUNDING or (not strict and low >= -_ROUNDING)
+    if inside and margin.half is not None:
         return ClaimVerdict.HOLDS
-    return ClaimVerdict.FAILS if found.mean <= -half and not inside else ClaimVerdict.TOO_CLOSE
+    return ClaimVerdict.FAILS if high <= _ROUNDING and not inside else ClaimVerdict.TOO_CLOSE
 
 
-def _seed_mean(found: Figure) -> SeedMean | None:
-    """Return the mean and its interval; None if a value is missing."""
+def _seed_mean(found: Figure, chosen_from: int = 1) -> SeedMean | None:
+    """Return the mean and its interval, of a figure that was chosen from so many; None if a value is missing."""
     if found.missing:
         return None
-    of = interval([value for value in found.values if value is not None], CONFIDENCE)
+    confidence = 1 - (1 - CONFIDENCE) / chosen_from
+    of = interval([value for value in found.values if value is not None], confidence)
     return None if of is None else SeedMean(of.mean, of.half, of.n)
 
 

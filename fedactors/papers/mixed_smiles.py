@@ -46,7 +46,7 @@ def fig2(table: ResultTable) -> list[Claim]:
     large = {name: loss(table, rate="K = 8, eta = .3", method=name) for name in ("PT", "1-W", "2-W")}
     larger = {name: table.mean("accuracy", rate=_TOO_LARGE, method=name) for name in large}
     auc = {name: table.mean("auc", source="split", method=name) for name in (*_METHODS, "FL", "oracle")}
-    best = highest(auc[name] for name in ("PT", "1-W", "2-W 1/2"))  # those that take steps as long as the oracle's
+    alike = [auc[name] for name in ("PT", "1-W", "2-W 1/2")]  # those that take steps as long as the oracle's
     return [
         less("split: 1-W is ahead of PT by .08 (loss)", split["1-W"] + 0.08, split["PT"]),
         less("split: 2-W (1/2) is ahead of PT by .08 (loss)", split["2-W 1/2"] + 0.08, split["PT"]),
@@ -61,7 +61,12 @@ def fig2(table: ResultTable) -> list[Claim]:
         *(less(f"{_TOO_LARGE}: {name} no longer learns (accuracy)", larger[name], 0.7) for name in ("PT", "2-W")),
         less("only FL fails: AUC", auc["FL"], auc["PT"] - 0.1),
         less("only FL fails: accuracy", table.mean("accuracy", source="split", method="FL"), 0.6),
-        narrow("the best mixed method reaches the oracle's AUC within .01", [best, auc["oracle"]], 0.01),
+        narrow(
+            "the best mixed method reaches the oracle's AUC within .01",
+            [highest(alike), auc["oracle"]],
+            0.01,
+            chosen_from=len(alike),
+        ),
         less("split: ET and 1-W are equal (loss)", abs(loss(table, source="split", method="ET") - split["1-W"]), 0.03),
     ]
 

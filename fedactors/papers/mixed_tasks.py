@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fedactors.papers.claims import less, more, narrow, reported
+from fedactors.papers.claims import all_more, less, more, narrow, reported
 from fedactors.papers.experiment import Axes, Experiment, ResultTable
-from fedactors.papers.figures import Figure, highest, lowest
+from fedactors.papers.figures import Figure, highest
 from fedactors.papers.mixed_axes import PLAIN, Axis, measured, method, methods, oracle, rated, trades
 from fedactors.papers.mixed_costs import table3
 from fedactors.papers.verdicts import Claim, Floor
@@ -30,17 +30,22 @@ def fig5(table: ResultTable) -> list[Claim]:
     ]
     for name in _MIXED:
         parts = [table.mean(part, method=name) for part in ("federated_accuracy", "central_accuracy")]
-        claims.append(more(f"{name} learns both languages", lowest(parts), 0.8 * alone["federated_accuracy"]))
+        claims.append(all_more(f"{name} learns both languages", parts, 0.8 * alone["federated_accuracy"]))
         claims.append(
             more(f"{name} beats only FL on both", table.mean("accuracy", method=name), alone["accuracy"], 0.1)
         )
     fair = [table.mean("accuracy", method=name) for name in ("PT", "1-W", "2-W 1/2")]
-    best = highest(table.mean("accuracy", method=name) for name in _MIXED)
+    every = [table.mean("accuracy", method=name) for name in _MIXED]
     oracles = table.mean("accuracy", method="oracle")
     return [
         *claims,
         narrow("PT, 1-W and 2-W (1/2) are equal (accuracy)", fair, 0.03),
-        more("the best mixed method reaches the oracle within .02 (accuracy)", best, oracles - 0.02),
+        more(
+            "the best mixed method reaches the oracle within .02 (accuracy)",
+            highest(every),
+            oracles - 0.02,
+            chosen_from=len(every),
+        ),
     ]
 
 
