@@ -37,7 +37,7 @@ class Measures(NamedTuple):
     g2: float | None
     wall: float | None  # seconds
     curve: tuple[Evaluation, ...] = ()  # of every round that was evaluated
-    further: Mapping[str, float] = {}  # by name: means over the last 20 rounds, and peaks
+    further: Mapping[str, float] = {}  # by name: means over the last 20 rounds, peaks, and what an experiment adds
     folder: Path | None = None  # of the run
 
     def figure(self, name: str) -> Any:
@@ -105,6 +105,10 @@ class ResultTable:
         """Return a measure at `labels`, of each run (repeat). Raises KeyError if there is no such run or measure."""
         return self.figure(lambda run: run.figure(measure), **labels)
 
+    def further(self, name: str, **labels: Label) -> Figure:
+        """Return a further figure (`Experiment.from_run`) at `labels`, of each run. Raises KeyError as `runs`."""
+        return self.figure(lambda run: run.further.get(name), **labels)
+
     def figure(self, value: Callable[[Measures], float | None], **labels: Label) -> Figure:
         """Return what `value` finds of each run at `labels`, of none that was left out. Raises KeyError as `runs`."""
         return Figure(tuple(value(run) for run in self.runs(**labels)), self.faults(**labels))
@@ -146,12 +150,16 @@ class Experiment:
     tuned: Sequence[str] = ()  # axes of which only the best label is kept, found with the first seed
     best_by: str = "last5"  # the measure that chooses among the labels
     floors: Sequence[Floor] = ()  # what models must have reached to be compared
-    reads_runs: bool = False  # its claims look into the folders of runs
+    from_run: Callable[[Path], Mapping[str, float]] = lambda folder: {}  # further figures of a run, from its folder
     left_out: Collection[tuple[str, Label]] = ()  # axes and labels that the paper has and the grids do not
 
     def table(self, rows: Sequence[tuple[Mapping[str, Label], Measures]]) -> ResultTable:
         """Return the table of results at these labels."""
         return ResultTable(rows, self.floors, self.left_out)
+
+    def of_run(self, found: Measures) -> Measures:
+        """Return the measures of a run with the further figures that its folder has. Raises what reading it raises."""
+        return found._replace(further={**found.further, **self.from_run(found.folder)}) if found.folder else found
 
     def judged(self, table: ResultTable) -> list[Claim]:
         """Return the claims with what the table says of them, but for those that look at what was left out."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from fedactors.papers.experiment import DIVERGED, EVALUATED, Evaluation, Experiment, Label, Measures, ResultTable
 from fedactors.run_files.files import METRICS, lines_of
+from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.learning_curve import WINDOW, summary
-from fedactors.study.run_folders import failure
+from fedactors.study.run_folders import failure, folder_of, set_aside_if_damaged
 from fedactors.study.runs import StudyRun, finished
 from fedactors.study.study_cells import SEED, StudyCell
 from fedactors.study.worker_processes import each
@@ -33,7 +34,8 @@ def play(
     def played(cells: Sequence[StudyCell]) -> list[tuple[dict[str, Label], Measures]]:
         rows = []
         work = [StudyRun(path, (*cell.overrides, *more), out) for cell in cells]
-        for cell, found in zip(cells, each(measured, work, jobs), strict=True):
+        for cell, run in zip(cells, each(measured, work, jobs), strict=True):
+            found = experiment.of_run(run)
             tell(cell, found)
             rows.append((dict(cell.labels), found))
         return rows
@@ -52,10 +54,11 @@ def play(
 
 
 def measured(work: StudyRun) -> Measures:
-    """Return the measures of one run, from its folder if it is complete, else by running it there.
+    """Return the measures of one run, from its folder if it is complete and whole, else by running it there.
 
     Those of a run that diverged are the worst possible ones.
     """
+    set_aside_if_damaged(folder_of(Scenario.load(work.scenario, work.overrides), work.out))
     folder = finished(work)
     if failure(folder):
         return DIVERGED

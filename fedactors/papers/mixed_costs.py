@@ -15,9 +15,11 @@ d^2 + d floats each time, 1,088 bytes. The number of movies at a client is drawn
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fedactors.errors import RunFolderError
 from fedactors.papers.claims import printed
-from fedactors.papers.experiment import Measures, ResultTable
+from fedactors.papers.experiment import ResultTable
 from fedactors.papers.verdicts import Claim
 from fedactors.run_files.tables import columns_of
 from fedactors.scenario.model import Scenario
@@ -31,30 +33,30 @@ _COUNTING = 0.02  # of the work: .025 is rounded to 2 %; and the paper's 125.16 
 _SAVED = 0.015  # points: less than what lies between the 99.98 % and a client that computes nothing
 
 
-def kib(run: Measures) -> float:
-    """Return what a trip of a run moved, down and up, in KiB: the mean over its orders."""
-    orders = _orders(run)
-    return sum(down + up for down, up in zip(orders["down"], orders["up"], strict=True)) / len(orders["down"]) / 1024
+def trip_costs(run: Path) -> dict[str, float]:
+    """Return what the run in the folder `run` charged: `trip_kib`, and `step_work` in millions of multiply-adds.
 
-
-def step_work(run: Measures) -> float:
-    """Return what the clock charged for a local step, in millions of multiply-adds.
-
-    That is the computing time of the trips by the devices' speed, of two operations for each multiply-add.
+    A trip moves so many KiB down and up, the mean over all orders. The work of a local step is the computing time of
+    the trips by the devices' speed, of two operations for each multiply-add. Raises RunFolderError if the folder is
+    damaged, or its devices have no speed.
     """
-    orders = _orders(run)
-    spent = sum(end - begin for begin, end in zip(orders["downloaded"], orders["computed"], strict=True))
-    assert run.folder is not None  # `_orders` read it
-    speed = Scenario.load(run.folder / "scenario.yaml").population[0].compute.flops
+    names = ["down", "up", "downloaded", "computed", "steps"]
+    orders: dict[str, list[int]] = columns_of(run / "orders.parquet", names).to_pydict()
+    moved = sum(orders["down"]) + sum(orders["up"])
+    spent = sum(orders["computed"]) - sum(orders["downloaded"])
+    speed = Scenario.load(run / "scenario.yaml").population[0].compute.flops
     if speed is None:
-        raise RunFolderError(f"{run.folder}: its devices have no compute.flops, so times are no operations")
-    return float(spent * 1e-9 * speed / sum(orders["steps"]) / 2e6)
+        raise RunFolderError(f"{run}: its devices have no compute.flops, so times are no operations")
+    return {
+        "trip_kib": moved / len(orders["down"]) / 1024,
+        "step_work": float(spent * 1e-9 * speed / sum(orders["steps"]) / 2e6),
+    }
 
 
 def table3(table: ResultTable) -> list[Claim]:
     """Compare the traffic and work of a client, as its run recorded them, with the paper's tables."""
-    moved = {name: table.figure(kib, method=name) for name in _WAYS}
-    work = {name: table.figure(step_work, method=name) for name in _WORK}
+    moved = {name: table.further("trip_kib", method=name) for name in _WAYS}
+    work = {name: table.further("step_work", method=name) for name in _WORK}
     saved = 100 * (1 - work["PT"] / work["baseline"])
     return [
         *(
@@ -74,11 +76,3 @@ def table3(table: ResultTable) -> list[Claim]:
         printed("operations saved, %", saved, 99.98, _SAVED, 2),
         printed("traffic saved by 1-W, %", 100 * (1 - moved["1-W"] / moved["baseline"]), 93.9, 1.0, 1),
     ]
-
-
-def _orders(run: Measures) -> dict[str, list[int]]:
-    if run.folder is None:
-        raise RunFolderError("a run without a folder has no books")
-    names = ["down", "up", "downloaded", "computed", "steps"]
-    found: dict[str, list[int]] = columns_of(run.folder / "orders.parquet", names).to_pydict()
-    return found

@@ -12,12 +12,21 @@ import pytest
 
 from fedactors.cli.main import main
 from fedactors.errors import ScenarioError
-from fedactors.papers.campaign import campaign_costs, campaign_file, campaign_runs, cell_results, matrix, matrix_page
+from fedactors.papers.campaign import (
+    campaign_costs,
+    campaign_file,
+    campaign_runs,
+    cell_results,
+    experiment_results,
+    matrix,
+    matrix_page,
+)
 from fedactors.papers.campaign.campaign_cells import ExperimentCells, wanted
 from fedactors.papers.campaign.campaign_costs import CellCosts
 from fedactors.papers.campaign.cell_results import file_name, load
 from fedactors.papers.campaign.experiment_results import judge
 from fedactors.papers.catalogue import FULL, REDUCED
+from fedactors.papers.claims import more
 from fedactors.papers.experiment import Experiment, Measures
 from fedactors.simulation import runner
 from fedactors.study import run_folders
@@ -152,31 +161,61 @@ def test_a_run_that_another_engine_began_is_known_as_such_and_set_aside_on_reque
     assert [path.name for path in campaign.runs.glob("*.unfinished-*")] == [f"{run.name}.unfinished-1"]
 
 
-@pytest.mark.slow
-def test_claims_that_look_into_runs_stay_only_for_the_cells_that_they_were_found_from(folder):
-    """Without the runs, a cell of another machine in place of one of them leaves the old verdicts without a ground."""
-    play(folder)
+def test_what_an_experiment_finds_in_the_folder_of_a_run_is_kept_with_the_cell(folder):
+    """So that its verdicts follow from the cells, as all others do, where the runs are not at hand."""
     campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
     (entry,) = campaign.entries
-    entry = entry._replace(experiment=replace(entry.experiment, reads_runs=True))
-    with_runs = judge(campaign.results, ExperimentCells(campaign, entry))
-    assert with_runs["claims"]
+
+    def from_run(run):
+        return {"rows": float(len((run / "metrics.jsonl").read_text().splitlines()))}
+
+    def claims(table):
+        return [more("as many rounds", table.further("rows", seed=1), 2)]
+
+    entry = entry._replace(experiment=replace(entry.experiment, from_run=from_run, claims=claims, seeds=(1,)))
+    cells = ExperimentCells(campaign, entry)
+    for cell in cells.missing:
+        one = cells.of(cell)
+        campaign_runs._take(campaign_runs._played(one.work, False), cells, one, lambda text: None)
+    said = judge(campaign.results, cells)
+    assert said["claims"][0]["ours"].startswith("3.000 > 2.000")
     shutil.rmtree(campaign.runs)
-    assert judge(campaign.results, ExperimentCells(campaign, entry)) == with_runs
-    path = cells(folder)[0]
-    path.write_text(path.read_text().replace('"digests": {"plans": "', '"digests": {"plans": "0'))
-    found = judge(campaign.results, ExperimentCells(campaign, entry))
-    assert (found["claims"], found["why"]) == ([], "its runs are not on this machine")
+    assert judge(campaign.results, ExperimentCells(campaign, entry)) == said
 
 
-def test_verdicts_of_before_cells_were_noted_stay_while_the_seeds_do(folder):
-    play(folder)
+def test_without_a_valid_result_no_verdict_stays(folder):
     campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
-    (entry,) = campaign.entries
-    before = judge(campaign.results, ExperimentCells(campaign, entry))
-    shutil.rmtree(campaign.runs)
-    entry = entry._replace(experiment=replace(entry.experiment, reads_runs=True))
-    assert judge(campaign.results, ExperimentCells(campaign, entry)) == before
+    path = experiment_results.path_of(campaign.results, campaign.entries[0])
+    path.parent.mkdir(parents=True)
+    path.write_text('{"claims": ["of scenarios that have changed since"]}')
+    said = judge(campaign.results, ExperimentCells(campaign, campaign.entries[0]))
+    assert (said["cells"], said["claims"]) == (0, [])
+    assert json.loads(path.read_text()) == said
+
+
+def test_a_result_is_filed_under_the_scenario_that_was_run(folder, tmp_path):
+    scenarios = Path(shutil.copytree(SCENARIOS / "papers", tmp_path / "scenarios/papers")).parent
+    campaign = campaign_file.load(folder / "papers.yaml", scenarios, reduced=True)
+    cells = ExperimentCells(campaign, campaign.entries[0])
+    one = cells.of(cells.missing[0])
+    played = campaign_runs._played(one.work, False)
+    one.work.scenario.write_text(one.work.scenario.read_text().replace("cohort:", "among: members\n  cohort:"))
+    told = []
+    campaign_runs._take(played, cells, one, told.append)
+    assert told == [f"{one.where}: its scenario has changed while it was run: it is run again"]
+    assert not cells.found
+    assert load(one.file).asked == played.asked
+
+
+def test_a_run_whose_metrics_were_cut_is_run_again(folder):
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
+    cells = ExperimentCells(campaign, campaign.entries[0])
+    work = cells.of(cells.missing[0]).work
+    whole = campaign_runs._played(work, False).measures
+    metrics = whole.folder / "metrics.jsonl"
+    metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[:-1]))
+    again = campaign_runs._played(work, False).measures
+    assert again._replace(wall=0) == whole._replace(wall=0)
 
 
 def test_a_commit_is_marked_where_code_has_changed_and_not_where_results_have(tmp_path):

@@ -38,7 +38,7 @@ def test_at_the_limit_the_weighted_gradients_of_the_devices_cancel():
 @pytest.mark.parametrize("scheme", "BC")
 def test_a_short_run_without_inactivity_comes_near_its_limit(tmp_path, scheme):
     sets = (*SMALL, f"server.participation={scheme}", "population.devices.sampled=[T0, T30, T50, T90]")
-    found = distances(grid.measured(StudyRun(PATH, (*sets, "server.rounds=60"), tmp_path)))
+    found = distances(grid.measured(StudyRun(PATH, (*sets, "server.rounds=60"), tmp_path)).folder)
     start = np.linalg.norm(minimiser(Scenario.load(PATH, SMALL), np.ones(4)))
-    assert found.limit < 0.1 * start
-    assert (found.apart == pytest.approx(0.0, abs=1e-9)) == (scheme == "C")
+    assert found["from_limit"] < 0.1 * start
+    assert (found["limit_from_best"] == pytest.approx(0.0, abs=1e-9)) == (scheme == "C")

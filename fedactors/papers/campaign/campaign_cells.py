@@ -83,9 +83,7 @@ class ExperimentCells:
         if result.asked != asked:
             self.changed.append(one.where)
         elif not self._again or result.engine == ENGINE:
-            folder = self._runs / result.run
-            measures = result.measures._replace(folder=folder if folder.exists() else None)
-            self.found[cell.labels] = result._replace(measures=measures)
+            self.found[cell.labels] = result
 
     def table(self) -> tuple[ResultTable, list[int]]:
         """Return the table of the seeds that have a result at every place, and those seeds."""

@@ -14,14 +14,14 @@ from fedactors.errors import FedactorsError, UsageError
 from fedactors.papers.campaign.campaign_cells import CampaignCell, ExperimentCells, digest
 from fedactors.papers.campaign.campaign_costs import CellCosts
 from fedactors.papers.campaign.campaign_file import Campaign
-from fedactors.papers.campaign.cell_results import note_maker, store
+from fedactors.papers.campaign.cell_results import maker, note_maker, store
 from fedactors.papers.campaign.experiment_results import judge
 from fedactors.papers.experiment import DIVERGED, Measures
 from fedactors.papers.grid import measures
 from fedactors.run_files.files import METRICS, lines_of
 from fedactors.run_files.summary_file import summary_of
 from fedactors.scenario.model import Scenario
-from fedactors.study.run_folders import complete, failure, folder_of, set_aside_if_old
+from fedactors.study.run_folders import complete, failure, folder_of, set_aside_if_damaged, set_aside_if_old
 from fedactors.study.runs import StudyRun, finished
 from fedactors.study.worker_processes import end_when_closed, ends_told
 from fedactors.version import ENGINE
@@ -33,6 +33,7 @@ class PlayedCell(NamedTuple):
     """What came of a cell: measures, or why there are none; neither if the time was up."""
 
     measures: Measures | None = None
+    asked: str = ""  # digest of the scenario, as it was when the run began
     failure: str = ""  # it diverged
     fault: str = ""  # it cannot be run here
 
@@ -157,24 +158,25 @@ def _played(work: StudyRun, again: bool) -> PlayedCell:
     try:
         if again:
             set_aside_if_old(_folder(work))
-        folder = _noted(work)
+        set_aside_if_damaged(_folder(work))
+        asked, folder = digest(work), _noted(work)
+        why = failure(folder)
+        found = DIVERGED if why else measures(lines_of(folder / METRICS))
     except KeyboardInterrupt:
         if CampaignBudget(work.until).spent:
             return PlayedCell()
         raise
     except FedactorsError as error:
         return PlayedCell(fault=str(error))
-    why = failure(folder)
-    found = DIVERGED if why else measures(lines_of(folder / METRICS))
-    return PlayedCell(found._replace(folder=folder), why)
+    return PlayedCell(found._replace(folder=folder), asked, why)
 
 
 def _noted(work: StudyRun) -> Path:
     """Return the folder of a cell's run, which says who finished it where that is done here. Raises as `finished`."""
-    before = complete(_folder(work))
+    before, here = complete(_folder(work)), maker()
     folder = finished(work)
     if not before:
-        note_maker(folder)
+        note_maker(folder, here)
     return folder
 
 
@@ -186,25 +188,28 @@ def _take(played: PlayedCell, cells: ExperimentCells, one: CampaignCell, tell: T
     elif played.measures is None:
         tell(f"{one.where}: the time is up; it is gone on with next time")
     else:
-        found = played.measures
+        found = one.entry.experiment.of_run(played.measures)
         assert found.folder is not None  # it was run there
-        store(one.file, _place(one), found.folder, found, played.failure)
+        store(one.file, _place(one, played.asked), found.folder, found, played.failure)
         cells.look(one.cell)
+        if one.cell.labels not in cells.found:
+            tell(f"{one.where}: its scenario has changed while it was run: it is run again")
+            return
         took = summary_of(found.folder)["wall_seconds"]
         said = f"diverged: {played.failure}" if played.failure else f"accuracy {found.accuracy:.3f}"
         done = sum(cell.labels in cells.found for cell in cells.wanted)
         tell(f"{one.where}: {said}, {duration(took)}; {done} of {len(cells.wanted)} cells")
 
 
-def _place(one: CampaignCell) -> dict[str, Any]:
-    """Return what says which cell a result is of."""
+def _place(one: CampaignCell, asked: str) -> dict[str, Any]:
+    """Return what says which cell a result is of; `asked` is the digest of the scenario that was run."""
     return {
         "experiment": one.entry.name,
         "size": one.entry.size,
         "labels": dict(one.cell.labels),
         "scenario": one.entry.experiment.scenario,
         "overrides": list(one.work.overrides),
-        "asked": digest(one.work),
+        "asked": asked,
     }
 
 

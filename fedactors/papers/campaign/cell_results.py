@@ -23,6 +23,7 @@ from fedactors.study.run_folders import engine_of
 SCHEMA = "fedactors/paper-cell/1"
 _ODD = re.compile(r"[^A-Za-z0-9.=,+-]+")
 _MADE_BY = "made_by.json"
+_UNKNOWN: Mapping[str, Any] = {"commit": "", "machine": {}}  # of a run that does not say who made it
 _APART = ("curve", "folder", "further")  # of the measures
 _DIGITS = 6  # of what is kept of a curve
 _CODE = ("fedactors", "scenarios", "traces")  # folders of a checkout that decide what a run computes
@@ -52,7 +53,7 @@ def store(path: Path, place: Mapping[str, Any], folder: Path, measures: Measures
     summary = summary_of(folder)
     made_with = dict(summary.get("made_with") or {})
     noted = folder / _MADE_BY
-    made_by = object_of(noted) if noted.exists() else _maker()
+    made_by = object_of(noted) if noted.exists() else _UNKNOWN
     said = {
         "schema": SCHEMA,
         **place,
@@ -69,13 +70,14 @@ def store(path: Path, place: Mapping[str, Any], folder: Path, measures: Measures
     write(path, lines_of_keys(said))
 
 
-def note_maker(folder: Path) -> None:
-    """Note in a run's folder which commit and machine finished it: another process may store its result."""
-    write(folder / _MADE_BY, lines_of_keys(_maker()))
-
-
-def _maker() -> dict[str, Any]:
+def maker() -> dict[str, Any]:
+    """Return which commit and machine run a cell from now on."""
     return {"commit": commit(), "machine": machine()}
+
+
+def note_maker(folder: Path, made_by: Mapping[str, Any]) -> None:
+    """Note in a run's folder which commit and machine (`maker`) finished it: another process may store its result."""
+    write(folder / _MADE_BY, lines_of_keys(made_by))
 
 
 def lines_of_keys(said: Mapping[str, Any]) -> str:
@@ -146,7 +148,6 @@ def machine() -> dict[str, Any]:
     }
 
 
-@cache
 def commit() -> str:
     """Return the commit of the code, see `commit_of`; nothing outside of a checkout."""
     return commit_of(Path(__file__).parents[3])

@@ -12,16 +12,16 @@ which is w* = argmin sum_k p^k F_k if all c_k are equal: for C, if nobody is eve
 from __future__ import annotations
 
 from itertools import product
-from math import prod
+from math import nan, prod
+from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.errors import ScenarioError
 from fedactors.papers.claims import at_most, less, more
-from fedactors.papers.experiment import Measures, ResultTable
+from fedactors.papers.experiment import ResultTable
 from fedactors.papers.figures import Figure
 from fedactors.papers.verdicts import Claim, Floor
 from fedactors.scenario.model import Scenario
@@ -37,26 +37,24 @@ FLOORS = (
 )  # chance is a tenth, and w* itself is right in .27 of the cases
 
 
-class Distances(NamedTuple):
-    """Of the final model from its scheme's limit and from w*, and of these two from each other; Euclidean."""
-
-    limit: float
-    best: float
-    apart: float
+DISTANCES = ("from_limit", "from_best", "limit_from_best")
 
 
-def distances(run: Measures) -> Distances:
-    """Return where a run ended. Raises RunFolderError if its last checkpoint cannot be read."""
-    assert run.folder is not None  # it was run, or found, by an experiment
-    scenario = Scenario.load(run.folder / "scenario.yaml")
+def distances(run: Path) -> dict[str, float]:
+    """Return how far the final model of a run is from its scheme's limit and from w*, and these from each other.
+
+    Distances are Euclidean. Raises RunFolderError if the last checkpoint in the folder `run` cannot be read.
+    """
+    scenario = Scenario.load(run / "scenario.yaml")
     laws = laws_of(scenario)
     limit = minimiser(scenario, factors(scenario.server.participation.name, laws))
     best = minimiser(scenario, np.ones(len(laws)))
-    saved = checkpoint.load(run.folder).saved()
+    saved = checkpoint.load(run).saved()
     assert saved is not None
     assert saved.version == scenario.server.rounds
     end = saved.state["x"].astype(np.float64)
-    return Distances(*(float(np.linalg.norm(one)) for one in (end - limit, end - best, limit - best)))
+    lengths = (float(np.linalg.norm(one)) for one in (end - limit, end - best, limit - best))
+    return dict(zip(DISTANCES, lengths, strict=True))
 
 
 def factors(scheme: str, laws: list[tuple[float, ...]]) -> Float64:
@@ -92,9 +90,9 @@ def beside(table: ResultTable) -> list[str]:
     lines = [f"{'distances, medians':28}limit - w*   model - limit   model - w*"]
     for inactive in table.labels("inactive"):
         for scheme in table.labels("scheme"):
-            found = _medians(table, inactive=inactive, scheme=scheme)
+            limit, best, apart = (_median(one) for one in _distances(table, inactive=inactive, scheme=scheme))
             where = f"inactive {inactive}, scheme {scheme}"
-            lines.append(f"  {where:26}{found.apart:10.4f}{found.limit:16.4f}{found.best:13.4f}")
+            lines.append(f"  {where:26}{apart:10.4f}{limit:16.4f}{best:13.4f}")
     return lines
 
 
@@ -135,11 +133,9 @@ def rates(table: ResultTable) -> list[Claim]:
 
 def _distances(table: ResultTable, **labels: str | int | float) -> tuple[Figure, Figure, Figure]:
     """Return distances of each repeat: to its limit, to w*, and of these two."""
-    each, faults = [distances(run) for run in table.runs(**labels)], table.faults(**labels)
-    limit, best, apart = (Figure(tuple(column), faults) for column in zip(*each, strict=True))
+    limit, best, apart = (table.further(name, **labels) for name in DISTANCES)
     return limit, best, apart
 
 
-def _medians(table: ResultTable, **labels: str | int | float) -> Distances:
-    each = [distances(run) for run in table.runs(**labels)]
-    return Distances(*(median(column) for column in zip(*each, strict=True)))
+def _median(found: Figure) -> float:
+    return nan if found.missing else median(value for value in found.values if value is not None)

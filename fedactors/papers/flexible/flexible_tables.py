@@ -109,7 +109,7 @@ REDUCED: dict[str, Experiment] = {
         f"{FOLDER}rr5-reduced.yaml",
         [{"inactive": _INACTIVE, "scheme": SCHEMES}, {"early": _EARLY, "scheme": SCHEMES}], _THREE,
         flexible_limits.claims, beside=flexible_limits.beside, floors=flexible_limits.FLOORS,
-        reads_runs=True,
+        from_run=flexible_limits.distances,
     ),
 }  # fmt: skip
 
