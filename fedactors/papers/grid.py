@@ -7,13 +7,14 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
-from fedactors.papers.experiment import DIVERGED, EVALUATED, Evaluation, Experiment, Label, Measures, ResultTable
+from fedactors.papers.experiment import DIVERGED, EVALUATED, Evaluation, Experiment, Measures, ResultTable
+from fedactors.papers.wanted_cells import Labels, table_of, wanted
 from fedactors.run_files.files import METRICS, lines_of
 from fedactors.scenario.model import Scenario
 from fedactors.simulation.record.learning_curve import WINDOW, summary
 from fedactors.study.run_folders import failure, folder_of, set_aside_if_damaged
 from fedactors.study.runs import StudyRun, finished
-from fedactors.study.study_cells import SEED, StudyCell
+from fedactors.study.study_cells import StudyCell
 from fedactors.study.worker_processes import each
 
 _HALF_WAY = ("loss", "spreadout")  # kept of the last evaluation in the first half of the rounds
@@ -31,26 +32,13 @@ def play(
     """
     path, more = scenarios / experiment.scenario, tuple(overrides)
 
-    def played(cells: Sequence[StudyCell]) -> list[tuple[dict[str, Label], Measures]]:
-        rows = []
+    found: dict[Labels, Measures] = {}
+    while cells := [cell for cell in wanted(experiment, found) if cell.labels not in found]:
         work = [StudyRun(path, (*cell.overrides, *more), out) for cell in cells]
         for cell, run in zip(cells, each(measured, work, jobs), strict=True):
-            found = experiment.of_run(run)
-            tell(cell, found)
-            rows.append((dict(cell.labels), found))
-        return rows
-
-    if not experiment.tuned:
-        return experiment.table(played(list(experiment.cells())))
-    first = played(list(experiment.cells(experiment.seeds[:1])))
-    best = experiment.best(first)
-
-    def won(labels: Mapping[str, Label]) -> bool:
-        return {axis: label for axis, label in labels.items() if axis != SEED} in best
-
-    repeats = experiment.cells(experiment.seeds[1:]) if experiment.seeds[1:] else ()
-    others = [cell for cell in repeats if won(dict(cell.labels))]
-    return experiment.table([row for row in first if won(row[0])] + played(others))
+            found[cell.labels] = experiment.of_run(run)
+            tell(cell, found[cell.labels])
+    return table_of(experiment, found, list(experiment.seeds))
 
 
 def measured(work: StudyRun) -> Measures:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fedactors.cli.main import main
-from fedactors.errors import ScenarioError
+from fedactors.errors import RunFolderError, ScenarioError
 from fedactors.papers.campaign import (
     campaign_costs,
     campaign_file,
@@ -21,13 +21,14 @@ from fedactors.papers.campaign import (
     matrix,
     matrix_page,
 )
-from fedactors.papers.campaign.campaign_cells import ExperimentCells, wanted
+from fedactors.papers.campaign.campaign_cells import ExperimentCells
 from fedactors.papers.campaign.campaign_costs import CellCosts
 from fedactors.papers.campaign.cell_results import file_name, load
 from fedactors.papers.campaign.experiment_results import judge
 from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.papers.claims import more
 from fedactors.papers.experiment import Experiment, Measures
+from fedactors.papers.wanted_cells import wanted
 from fedactors.simulation import runner
 from fedactors.study import run_folders
 from fedactors.study.runs import finished
@@ -191,6 +192,32 @@ def test_without_a_valid_result_no_verdict_stays(folder):
     said = judge(campaign.results, ExperimentCells(campaign, campaign.entries[0]))
     assert (said["cells"], said["claims"]) == (0, [])
     assert json.loads(path.read_text()) == said
+
+
+def test_damaged_files_of_a_campaign_are_named(folder):
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
+    experiment = experiment_results.path_of(campaign.results, campaign.entries[0])
+    experiment.parent.mkdir(parents=True)
+    experiment.write_text('{"claims": []}')
+    with pytest.raises(RunFolderError, match=r"fsl-conf-fig6.json: damaged: no cells, cells_wanted, engines"):
+        matrix.rows(campaign.results)
+    campaign.runs.mkdir()
+    (campaign.runs / "forecasts.json").write_text('{"run-1": "soon"}')
+    with pytest.raises(RunFolderError, match=r"forecasts.json: damaged: could not convert string to float: 'soon'"):
+        CellCosts(campaign.runs, lambda text: None)
+
+
+def test_cells_of_code_that_is_in_no_commit_are_counted_in_the_matrix(folder, monkeypatch):
+    monkeypatch.setattr(cell_results, "commit", lambda: "0123456789ab-dirty")
+    campaign = campaign_file.load(folder / "papers.yaml", SCENARIOS, reduced=True)
+    cells = ExperimentCells(campaign, campaign.entries[0])
+    one = cells.of(cells.missing[0])
+    campaign_runs._take(campaign_runs._played(one.work, False), cells, one, lambda text: None)
+    judge(campaign.results, cells)
+    (row,) = (row for row in matrix.rows(campaign.results) if row.found)
+    said = "1 of 1 cells were computed by code with changes that are in no commit"
+    assert row.note == f"on digits; {said}"
+    assert f"* `fsl-conf-fig6`: {row.note}." in matrix_page.markdown([row])
 
 
 def test_a_result_is_filed_under_the_scenario_that_was_run(folder, tmp_path):

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from fedactors.errors import UsageError
 from fedactors.papers.campaign.campaign_file import Campaign, CampaignEntry
 from fedactors.papers.campaign.cell_results import CellResult, file_name, load
-from fedactors.papers.experiment import Experiment, Label, Measures, ResultTable
+from fedactors.papers.experiment import Measures, ResultTable
+from fedactors.papers.wanted_cells import Labels, table_of, wanted
 from fedactors.scenario.loading import apply_overrides
 from fedactors.scenario.yaml_text import parse, read
 from fedactors.study.runs import StudyRun
 from fedactors.study.study_cells import SEED, StudyCell
 from fedactors.version import ENGINE
-
-Labels = tuple[tuple[str, Label], ...]
 
 
 class CampaignCell(NamedTuple):
@@ -57,7 +55,11 @@ class ExperimentCells:
     @property
     def wanted(self) -> list[StudyCell]:
         """The cells that are known to be needed; where axes are tuned, further ones follow from the first seed's."""
-        return wanted(self.entry.experiment, {labels: result.measures for labels, result in self.found.items()})
+        return wanted(self.entry.experiment, self._measures)
+
+    @property
+    def _measures(self) -> dict[Labels, Measures]:
+        return {labels: result.measures for labels, result in self.found.items()}
 
     @property
     def missing(self) -> list[StudyCell]:
@@ -89,25 +91,11 @@ class ExperimentCells:
         """Return the table of the seeds that have a result at every place, and those seeds."""
         cells = self.wanted
         seeds = [seed for seed in self.entry.experiment.seeds if self._has_all(cells, seed)]
-        measures = {labels: result.measures for labels, result in self.found.items()}
-        kept = self._kept(measures)
-        rows = [
-            (dict(cell.labels), measures[cell.labels])
-            for cell in cells
-            if cell.at(SEED) in seeds and place(cell.labels) in kept
-        ]
-        return self.entry.experiment.table(rows), seeds
+        return table_of(self.entry.experiment, self._measures, seeds), seeds
 
     def _has_all(self, cells: list[StudyCell], seed: int) -> bool:
         mine = [cell for cell in cells if cell.at(SEED) == seed]
         return bool(mine) and all(cell.labels in self.found for cell in mine)
-
-    def _kept(self, measures: Mapping[Labels, Measures]) -> set[Labels]:
-        """Return the places that the table holds: where axes are tuned, the best ones."""
-        experiment = self.entry.experiment
-        if not experiment.tuned:
-            return {place(labels) for labels in measures}
-        return _best(experiment, measures) or set()
 
 
 def digest(work: StudyRun) -> str:
@@ -119,27 +107,3 @@ def digest(work: StudyRun) -> str:
     apply_overrides(said, work.overrides)
     kept = {key: value for key, value in said.items() if key not in ("name", "cluster")}
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
-
-
-def wanted(experiment: Experiment, found: Mapping[Labels, Measures]) -> list[StudyCell]:
-    """Return the cells that are needed, as far as `found` says; all of them unless axes are tuned."""
-    if not experiment.tuned:
-        return list(experiment.cells())
-    first = list(experiment.cells(experiment.seeds[:1]))
-    best = _best(experiment, found)
-    if best is None or not experiment.seeds[1:]:
-        return first
-    return first + [cell for cell in experiment.cells(experiment.seeds[1:]) if place(cell.labels) in best]
-
-
-def _best(experiment: Experiment, found: Mapping[Labels, Measures]) -> set[Labels] | None:
-    """Return the places that win with the first seed; None while a result is missing."""
-    first = [cell.labels for cell in experiment.cells(experiment.seeds[:1])]
-    if any(labels not in found for labels in first):
-        return None
-    return {tuple(best.items()) for best in experiment.best([(dict(labels), found[labels]) for labels in first])}
-
-
-def place(labels: Labels) -> Labels:
-    """Return the labels without the seed."""
-    return tuple((axis, label) for axis, label in labels if axis != SEED)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from fedactors.papers.campaign.campaign_cells import ExperimentCells, Labels, place
-from fedactors.run_files.files import object_of
+from fedactors.papers.campaign.campaign_cells import ExperimentCells
+from fedactors.papers.wanted_cells import Labels, place
+from fedactors.run_files.files import damaged, object_of
 from fedactors.run_files.writing import write
 from fedactors.scenario.model import Scenario
 from fedactors.study.run_folders import folder_of
@@ -28,9 +29,7 @@ class CellCosts:
         self, runs: Path, tell: Callable[[str], None], forecast: Callable[[Scenario], float] | None = None
     ) -> None:
         self._path = runs / _FILE
-        self._kept: dict[str, float] = {}
-        if self._path.exists():
-            self._kept = {key: float(value) for key, value in object_of(self._path).items()}
+        self._kept = _forecasts(self._path) if self._path.exists() else {}
         self._forecast = forecast or forecast_seconds
         self._tell = tell
         self._foreseen: dict[tuple[str, str], dict[Labels, float]] = {}
@@ -67,6 +66,14 @@ class CellCosts:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             write(self._path, json.dumps(self._kept) + "\n")
         return self._kept[key]
+
+
+def _forecasts(path: Path) -> dict[str, float]:
+    """Return the forecasts that a file keeps. Raises RunFolderError if it is damaged."""
+    try:
+        return {key: float(value) for key, value in object_of(path).items()}
+    except (TypeError, ValueError) as error:
+        raise damaged(path, str(error), "seconds for each run; without the file they are forecast again") from None
 
 
 def forecast_seconds(scenario: Scenario) -> float:

@@ -21,6 +21,7 @@ from fedactors.run_files.writing import write
 from fedactors.study.run_folders import engine_of
 
 SCHEMA = "fedactors/paper-cell/1"
+CHANGED = "-dirty"  # behind a commit: code or scenarios had changes that are not in it
 _ODD = re.compile(r"[^A-Za-z0-9.=,+-]+")
 _MADE_BY = "made_by.json"
 _UNKNOWN: Mapping[str, Any] = {"commit": "", "machine": {}}  # of a run that does not say who made it
@@ -71,7 +72,7 @@ def store(path: Path, place: Mapping[str, Any], folder: Path, measures: Measures
 
 
 def maker() -> dict[str, Any]:
-    """Return which commit and machine run a cell from now on."""
+    """Return which commit and machine run a cell. To be asked before the first one: code may be changed meanwhile."""
     return {"commit": commit(), "machine": machine()}
 
 
@@ -148,19 +149,20 @@ def machine() -> dict[str, Any]:
     }
 
 
+@cache
 def commit() -> str:
-    """Return the commit of the code, see `commit_of`; nothing outside of a checkout."""
+    """Return the commit of the code, see `commit_of`, when this is first asked; nothing outside of a checkout."""
     return commit_of(Path(__file__).parents[3])
 
 
 def commit_of(checkout: Path) -> str:
-    """Return the commit of a checkout, with "-dirty" if code or scenarios have changed since; nothing if it is none.
+    """Return the commit of a checkout, with `CHANGED` if code or scenarios have changed since; nothing if it is none.
 
     Results and pages that a campaign writes are not code.
     """
     found = _git(checkout, "describe", "--always", "--exclude=*", "--abbrev=12")
     changed = found and _git(checkout, "status", "--porcelain", "--untracked-files=no", "--", *_CODE)
-    return f"{found}-dirty" if changed else found
+    return f"{found}{CHANGED}" if changed else found
 
 
 def _git(checkout: Path, *words: str) -> str:

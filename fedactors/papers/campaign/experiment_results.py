@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fedactors.papers.campaign.campaign_cells import ExperimentCells
 from fedactors.papers.campaign.campaign_file import CampaignEntry
-from fedactors.papers.campaign.cell_results import CellResult, lines_of_keys
+from fedactors.papers.campaign.cell_results import CHANGED, CellResult, lines_of_keys
 from fedactors.papers.experiment import ResultTable
 from fedactors.papers.results_text import claim_data
 from fedactors.run_files.files import text_of
@@ -47,6 +47,7 @@ def judge(results: Path, cells: ExperimentCells) -> dict[str, Any] | None:
         "cells_wanted": len(cells.wanted),
         "engines": sorted({result.engine for result in found}),
         "commits": sorted({result.code.get("commit", "") for result in found} - {""}),
+        "uncommitted": sum(result.code.get("commit", "").endswith(CHANGED) for result in found),
         "machines": _machines(found),
         "wall_seconds": round(sum(result.wall_seconds for result in found), 1),
         "why": found_claims.why or cells.fault,

@@ -13,10 +13,24 @@ from fedactors.papers.campaign.campaign_runs import duration
 from fedactors.papers.experiment import Experiment
 from fedactors.papers.verdicts import ClaimVerdict
 from fedactors.plain_text import aligned
-from fedactors.run_files.files import object_of
+from fedactors.run_files.files import damaged, object_of
 from fedactors.version import ENGINE
 
 SIZES = {"full": catalogue.FULL, "reduced": catalogue.REDUCED}
+_SHOWN = frozenset(
+    (
+        "note",
+        "seeds",
+        "seeds_wanted",
+        "cells",
+        "cells_wanted",
+        "engines",
+        "uncommitted",
+        "wall_seconds",
+        "why",
+        "claims",
+    )
+)
 _WIDEST = 60  # characters of a title
 HEADS = ("experiment", "what", "verdicts", "seeds", "cells", "cost", "engine")
 NUMBER_HEADS = ("experiment", "number", "paper", "ours", "verdict")
@@ -56,8 +70,12 @@ class MatrixRow(NamedTuple):
 
     @property
     def note(self) -> str:
-        """How it differs from the paper's; nothing if it was not run."""
-        return str(self.found.get("note", ""))
+        """How it differs from the paper's, and whether its code is in a commit; nothing if it was not run."""
+        if not self.found:
+            return ""
+        changed = self.found["uncommitted"]
+        said = f"{changed} of {self.found['cells']} cells were computed by code with changes that are in no commit"
+        return "; ".join(part for part in (self.found["note"], said if changed else "") if part)
 
     @property
     def engines(self) -> str:
@@ -81,7 +99,11 @@ def rows(results: Path) -> list[MatrixRow]:
 
 
 def _found(path: Path) -> dict[str, Any]:
-    return object_of(path) if path.exists() else {}
+    found = object_of(path) if path.exists() else {}
+    if found and (missing := sorted(_SHOWN - found.keys())):
+        accepted = "what a campaign writes; `fedactors reproduce --campaign FILE --budget 0s` writes it anew"
+        raise damaged(path, f"no {', '.join(missing)}", accepted)
+    return found
 
 
 def printed_numbers(row: MatrixRow) -> Iterator[tuple[str, str, str, str]]:
