@@ -9,7 +9,7 @@ then counts in the next aggregation. Trips that fail are in the Plan of the aggr
 in flight when the run ends are cancelled, in its last Plan. So every client asked is in one Plan, once for each trip.
 
 It always ends, and returns the reason: every trip is over at a known time; a server that has no other client to wait
-for aggregates what it has, or stops; and it stops after `_PATIENCE` failed trips in a row for each place.
+for aggregates what it has, or stops; and it stops after `_MOST_FAILED` failed trips in a row for each place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fedactors.clock.virtual_time import Waits
 from fedactors.clock.world import World
 from fedactors.plan import NEVER, Ending, Ends, MaybeEnding, Order, Orders, Outcome, Phase, Plan, Time
 
-_PATIENCE = 100  # failed trips in a row, for each client that can work at the same time
+_MOST_FAILED = 100  # failed trips in a row, for each client that can work at the same time
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _Server:
         self.inbox: list[Order] = []  # updates not yet aggregated, as they arrived
         self.askable = Askable(world, rules.among)  # busy: in flight or in the inbox
         self.failed_streak = 0  # trips in a row that failed
-        self.unreachable_at: Time = -1  # when the clients set aside were asked: their trips ended at that instant
+        self.unreachable_at: Time = -1  # when those that are known to be unreachable were asked, and their trips failed
 
     def serve(self) -> Generator[simpy.Event, object, MaybeEnding]:
         rules = self.rules
@@ -116,7 +116,7 @@ class _Server:
         """Return the limit that the run has reached, or nothing."""
         if ended := self.world.limit(self.rules.until):
             return ended
-        if self.failed_streak > _PATIENCE * self.rules.concurrency:
+        if self.failed_streak > _MOST_FAILED * self.rules.concurrency:
             return Ending(f"{self.failed_streak:,} trips in a row came to nothing", "nobody")
         return ""
 
@@ -124,7 +124,7 @@ class _Server:
         """Return why no further update will come; nothing if there are some that have not been aggregated."""
         if self.inbox:
             return ""
-        return Ends.NOBODY_REPORTS if self.askable.aside else Ends.NOBODY_LEFT
+        return Ends.NOBODY_REPORTS if self.askable.unreachable else Ends.NOBODY_LEFT
 
     def _ask(self) -> None:
         """Send the newest model to as many clients as there is room for; of a period, only when it begins."""
@@ -135,7 +135,7 @@ class _Server:
             return
         if self.unreachable_at != now:
             self.unreachable_at = now
-            self.askable.take_back()
+            self.askable.forget_unreachable()
         chosen = self.askable.draw(self.version, room, self.turn)
         deadline = world.deadline_after(rules.deadline)
         for client in chosen.tolist():
@@ -164,15 +164,15 @@ class _Server:
     def _next_candidate(self) -> Time:
         """Return when a free client can be asked; while others work, a time at which that is possible."""
         world, among = self.world, self.rules.among
-        busy, aside = self.askable.busy, self.askable.aside
+        busy, unreachable = self.askable.busy, self.askable.unreachable
         if self.flights:
             most_are_busy = len(busy) < 2 * (len(self.flights) + len(self.inbox))
             soon = world.next_of(np.flatnonzero(~busy), among) if most_are_busy else world.now
             return soon if soon > world.now else world.next_candidate(among)  # which may be a busy one
         free = ~busy
-        free[sorted(aside)] = False
+        free[sorted(unreachable)] = False
         soon = world.next_of(np.flatnonzero(free), among)
-        return min(soon, world.next_change()) if aside else soon
+        return min(soon, world.next_change()) if unreachable else soon
 
     def _land(self) -> None:
         """Add every trip that is over by now to the inbox or to the failed ones, and drop updates that are too old."""
@@ -187,7 +187,7 @@ class _Server:
             self.failed.append(order)
             self.failed_streak += 1
             if flight.at_once and flight.over == self.unreachable_at:
-                self.askable.set_aside(order.client)
+                self.askable.note_unreachable(order.client)
         self.landed = []
         self._landing = simpy.Event(self.world.env)
         if not self.rules.waits:

@@ -85,7 +85,7 @@ class CohortPlanner:
             places = list(cohort.alone)
             for column, values in zip(orders.columns, Orders.of(settled).columns, strict=True):
                 column[places] = values
-        self.meet(orders)
+        self.note_downloads(orders)
         return orders
 
     def _stops_before_departure(self, clients: Int64, deadline: Time) -> NDArray[np.bool_]:
@@ -119,16 +119,16 @@ class CohortPlanner:
     def settle_one(self, trip: Trip, closed: Time, *, early: bool = False) -> Order:
         """Return the order of one trip, as `settle` does for many."""
         order = self._trip_planner.settle(trip, closed, early=early)
-        self.meet([order])
+        self.note_downloads([order])
         return order
 
-    def meet(self, orders: Sequence[Order]) -> None:
-        """Do not send again what clients have that have completed a download."""
+    def note_downloads(self, orders: Sequence[Order]) -> None:
+        """Note which clients have completed a download, so that what is sent once is not sent to them again."""
         if not self._trip_planner.changes:
             return
         for order in orders:
             if order.down == self._trip_planner.download(order.client):
-                self._trip_planner.met(order.client, order.base)
+                self._trip_planner.note_download(order.client, order.base)
 
     def _planned(self, clients: Int64, base: int, start: Time, deadline: Time, alone: dict[int, Trip]) -> Cohort:
         a, work = self._availability, self._workload_table.of(clients)

@@ -130,7 +130,7 @@ def through(gate: Gate, flow: Flow, device: int, begin: Time, work: int, limit: 
 
 
 def within(gate: Gate, flow: Flow, device: int, begin: Time, end: Time) -> int:
-    """Return the integral of `flow` over [begin, end) while `gate` is open."""
+    """Return the integral of `flow`, in its unit times ns, over the parts of [begin, end) in which `gate` is open."""
     total = 0
     for on, off in gate(device, begin):
         if on >= end:

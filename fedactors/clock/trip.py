@@ -65,8 +65,8 @@ NOTHING_MISSED = Missed(0, 0)
 class TripPlanner:
     """Plans trips of a population with one payload; durations of transfers are columns made once.
 
-    `once` bytes come on top of `down` until a device has completed a download (`met`); later those that it has missed,
-    of which it is told when it is asked (`ask`).
+    The first download of a device has `once` bytes more than `down`, until it is completed (`note_download`). Later
+    ones have those of the versions that the device has missed when it is asked (`ask`).
     """
 
     def __init__(
@@ -118,8 +118,8 @@ class TripPlanner:
         known = clients[self._has[clients] >= 0]
         self._set_extra(known, np.minimum((base - self._has[known] - 1) * self._missed.each, self._missed.most))
 
-    def met(self, client: int, base: int) -> None:
-        """Note that `client` has what is sent once, and version `base`."""
+    def note_download(self, client: int, base: int) -> None:
+        """Note that `client` has completed a download: it has what is sent once, and version `base`."""
         if self._missed.each:
             self._has[client] = base  # what it misses from now on is known when it is asked again
         else:

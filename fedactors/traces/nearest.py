@@ -81,7 +81,7 @@ def _otherwise_separated(names: tuple[str, ...]) -> str:
 
 
 def _likeness(cells: tuple[str, ...]) -> tuple[float, str]:
-    """Return how many columns of the nearest table are there, or almost, and its name."""
+    """Return how many columns of the most similar table format `cells` have, similar names counted, and its name."""
     names = [timed(cell, _TIMES)[0] for cell in cells]
     counts = {
         name: sum(bool(difflib.get_close_matches(wanted, names, 1, _ALIKE)) for wanted in columns)

@@ -1,7 +1,7 @@
 """Columns of Parquet files, whoever wrote them: recognised by their names, and times converted by their types.
 
 A time is an int64 in nanoseconds, or in the unit that the column's name states (`on_s`); a duration of any unit; or a
-timestamp of any unit, which is a moment of the calendar. Nothing else is taken for a time.
+timestamp of any unit, which is a moment of the calendar. Other types are no times.
 """
 
 from __future__ import annotations

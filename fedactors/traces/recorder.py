@@ -193,7 +193,9 @@ def _processor_time() -> tuple[int, int]:
     try:
         ticks = [int(word) for word in _STAT.read_text(encoding="ascii").splitlines()[0].split()[1:9]]
     except (OSError, ValueError, IndexError) as error:
-        raise TraceError(f"{_STAT}: cannot be read: {error} (accepted: Linux, where this file has the use)") from error
+        raise TraceError(
+            f"{_STAT}: cannot be read: {error} (accepted: Linux, where this file counts processor time)"
+        ) from error
     return sum(ticks), ticks[3] + ticks[4]
 
 

@@ -76,7 +76,7 @@ class EventDevice:
     def _until_its_end(self, life: Waits) -> Waits:
         try:
             yield from life
-            yield self.world.at(self.world.now, Phase.ON)  # what it said last takes effect before
+            yield self.world.at(self.world.now, Phase.ON)  # a last change of its state at this instant comes first
         except simpy.Interrupt:  # its trip is over
             self._sources -= 1
             return
@@ -140,7 +140,7 @@ class EventDevice:
             self._wake()
 
     def changed(self) -> None:
-        """Tell the server and all who wait for this device that it has come, gone, arrived or departed."""
+        """Report that the device has come, gone, arrived or departed, to the server and to its trip."""
         if self.behaves:
             self.watch()
         self._wake()

@@ -1,4 +1,4 @@
-"""How densely events may follow one another: behaviours that hardly let virtual time pass are refused."""
+"""Limits of how many events there may be in a span of virtual time; behaviours that pass them are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Virtual time as devices and trips see it that are simulated event by event."""
+"""Virtual time for devices and trips that are simulated event by event."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedactors.plan import NEVER, Phase, Time
 
 
 class EventTime(VirtualTime, ABC):
-    """Time, and whom devices tell of their changes."""
+    """Virtual time with devices whose changes are reported to it."""
 
     def until_first(self, time: Time, *others: simpy.Event) -> Waits:
         """Wait for the end of a stage at `time` (NEVER: it has none), or for one of the `others` before it."""

@@ -66,7 +66,7 @@ class EventTrips(Trips):
     @override
     def settle(self, *, early: bool) -> Orders:
         orders = [process.settle(self._world.now, early=early) for process in self._processes]
-        self._planner.meet(orders)
+        self._planner.note_downloads(orders)
         if self._columns:
             orders += self._columns.settle(early=early)
         return Orders.of(sorted(orders, key=lambda order: order.client))
@@ -79,17 +79,17 @@ class EventFlight(TripUnderWay):
     """One trip of an asynchronous timing, as a process."""
 
     def __init__(self, world: VirtualTime, planner: CohortPlanner, process: TripProcess) -> None:
-        errand = process.errand
-        self.client = errand.client
-        self.base = errand.base
+        request = process.request
+        self.client = request.client
+        self.base = request.base
         self._world = world
         self._planner = planner
         self._began = world.now
         self._process = process
         self.landed = simpy.Event(world.env)
         self._process.over.callbacks.append(partial(self._land, Phase.FINISH))
-        if errand.deadline < NEVER:
-            world.at(errand.deadline, Phase.CLOSE).callbacks.append(partial(self._land, Phase.CLOSE))
+        if request.deadline < NEVER:
+            world.at(request.deadline, Phase.CLOSE).callbacks.append(partial(self._land, Phase.CLOSE))
 
     def _land(self, phase: Phase, event: simpy.Event) -> None:
         if self.landed.triggered:
@@ -106,5 +106,5 @@ class EventFlight(TripUnderWay):
     @override
     def settle(self, closed: Time, *, early: bool = False) -> Order:
         order = self._process.settle(closed, early=early)
-        self._planner.meet([order])
+        self._planner.note_downloads([order])
         return order

@@ -15,12 +15,12 @@ from fedactors.clock.behaviours.base import BehavingDevice
 from fedactors.clock.behaviours.making import BehavingGroup
 from fedactors.clock.device_columns import Population, constant_flows
 from fedactors.clock.events.device import EventDevice
-from fedactors.clock.events.errand import Errand
 from fedactors.clock.events.event_limits import EventLimits
 from fedactors.clock.events.event_time import EventTime
 from fedactors.clock.events.event_trips import EventFlight, EventTrips
 from fedactors.clock.events.foresight import Foresight
 from fedactors.clock.events.trip_process import TripProcess
+from fedactors.clock.events.trip_request import TripRequest
 from fedactors.clock.selections.free_clients import FreeClients
 from fedactors.clock.trip import TripPlanner
 from fedactors.clock.underway import ColumnTrips, Trips, TripUnderWay
@@ -176,13 +176,13 @@ class EventWorld(World, EventTime):
         if ends and not self._sources:  # nobody comes any more whom the server could wait for
             self._wake()
 
-    def errand(self, client: int, version: int, deadline: Time, *, single: bool = False) -> Errand:
+    def request(self, client: int, version: int, deadline: Time, *, single: bool = False) -> TripRequest:
         """Return what a client is asked to do from now on; `single` in an asynchronous timing."""
         planner, work = self.cohort_planner.trip_planner, self.cohort_planner.work_of(client)
         planner.ask(np.array([client]), version)
         linked = planner.set_pace(client, version, self.now, deadline, work)
         flows = self.population.flows
-        return Errand(
+        return TripRequest(
             client,
             version,
             deadline,
@@ -212,11 +212,11 @@ class EventWorld(World, EventTime):
         return EventFlight(self, self.cohort_planner, self._process(client, version, deadline, single=True))
 
     def _process(self, client: int, version: int, deadline: Time, *, single: bool = False) -> TripProcess:
-        errand = self.errand(client, version, deadline, single=single)
+        request = self.request(client, version, deadline, single=single)
         device = self._device(client)
         if not device.behaves:
             device.begin_following(self.population.availability)
-        return TripProcess(self, device, errand, self.foresight)
+        return TripProcess(self, device, request, self.foresight)
 
     @override
     def ready(self, among: str, clients: Int64 | slice = EVERYBODY) -> NDArray[np.bool_]:
@@ -225,7 +225,7 @@ class EventWorld(World, EventTime):
 
     @override
     def free_clients(self, among: str) -> FreeClients | None:
-        return None  # devices that behave come and go without telling it
+        return None  # it follows recordings alone, and devices that behave have none
 
     def _members(self) -> NDArray[np.bool_]:
         """Return which of the devices that do not behave belong to the population now."""

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from fedactors.clock.device_columns import Flows, Population
 from fedactors.clock.events.device import EventDevice
-from fedactors.clock.events.errand import Errand
+from fedactors.clock.events.trip_request import TripRequest
 from fedactors.clock.flow import Flow, open_always, through
 from fedactors.plan import NEVER, SECOND, Outcome, Time
 
 _PPM = 1_000_000
 
 
-class Aim(NamedTuple):
+class TripTarget(NamedTuple):
     """What a device wants of a trip."""
 
     steps: int | None  # that it aims at; None: it decides at each step boundary
@@ -35,69 +35,71 @@ class Foresight:
         self._population = population
         self.flows = flows
 
-    def aim(self, device: EventDevice, errand: Errand) -> Aim:
+    def target(self, device: EventDevice, request: TripRequest) -> TripTarget:
         """Return what a device wants of a trip that begins now."""
-        client, deadline = errand.client, errand.deadline
+        client, deadline = request.client, request.deadline
         abort = bool(self._population.abort[client])
-        if not errand.linked:
-            return Aim(0, deadline, Outcome.OFFLINE, abort)
+        if not request.linked:
+            return TripTarget(0, deadline, Outcome.OFFLINE, abort)
         if self._hands_in(device, deadline):
-            return Aim(None, device.depart, Outcome.OFFLINE, abort)
-        wanted = errand.work.wanted
-        nominal = self._nominal(device, errand) if deadline < NEVER else wanted
+            return TripTarget(None, device.depart, Outcome.OFFLINE, abort)
+        wanted = request.work.wanted
+        nominal = self._nominal(device, request) if deadline < NEVER else wanted
         if not self._population.deadline_aware[client]:
-            return Aim(wanted, deadline, Outcome.OFFLINE if nominal == wanted else Outcome.LATE, abort)
+            return TripTarget(wanted, deadline, Outcome.OFFLINE if nominal == wanted else Outcome.LATE, abort)
         foresees = not abort and deadline < min(NEVER, device.depart)
-        return Aim(None if foresees else nominal, deadline, Outcome.OFFLINE if nominal else Outcome.TOO_SLOW, abort)
+        return TripTarget(
+            None if foresees else nominal, deadline, Outcome.OFFLINE if nominal else Outcome.TOO_SLOW, abort
+        )
 
     def _hands_in(self, device: EventDevice, deadline: Time) -> bool:
         """Whether a device departs by `deadline` and hands in what it has before."""
         return bool(self._population.hands_in[device.client]) and device.depart <= min(deadline, NEVER - 1)
 
-    def goes_on(self, device: EventDevice, errand: Errand, aim: Aim, steps: int, progress: int) -> bool:
+    def goes_on(self, device: EventDevice, request: TripRequest, target: TripTarget, steps: int, progress: int) -> bool:
         """Whether a device that has done `steps` steps begins another unit of them; `progress` is their integral."""
-        more = steps + errand.work.unit
-        if aim.steps is not None:
-            return more <= aim.steps
-        left = self.needed(errand, more) - progress
-        if more > errand.work.wanted:
+        more = steps + request.work.unit
+        if target.steps is not None:
+            return more <= target.steps
+        left = self.needed(request, more) - progress
+        if more > request.work.wanted:
             return False
-        return self._answered(errand, device.world.now, left, interrupted=True) <= aim.last
+        return self._answered(request, device.world.now, left, interrupted=True) <= target.last
 
-    def never_ends(self, device: EventDevice, errand: Errand, aim: Aim) -> bool:
+    def never_ends(self, device: EventDevice, request: TripRequest, target: TripTarget) -> bool:
         """Whether it is known that a trip without a deadline will never report."""
         a, now = self._population.availability, device.world.now
-        if errand.deadline < NEVER or device.depart < NEVER or device.behaves:
+        if request.deadline < NEVER or device.depart < NEVER or device.behaves:
             return False
-        if aim.loses_work and a.window_end(errand.client, now) < NEVER:
+        if target.loses_work and a.window_end(request.client, now) < NEVER:
             return False
-        return self._arrives(errand, now, errand.work.wanted, interrupted=True) >= NEVER
+        return self._arrives(request, now, request.work.wanted, interrupted=True) >= NEVER
 
-    def needed(self, errand: Errand, steps: int) -> int:
+    def needed(self, request: TripRequest, steps: int) -> int:
         """Return the integral of the processor's share that `steps` steps take, ppm ns."""
-        return errand.work.samples(steps) * errand.per_sample * _PPM
+        return request.work.samples(steps) * request.per_sample * _PPM
 
-    def _nominal(self, device: EventDevice, errand: Errand) -> int:
+    def _nominal(self, device: EventDevice, request: TripRequest) -> int:
         """Return the most steps after which an upload is in time if nothing interrupts."""
-        unit, now = errand.work.unit, device.world.now
-        units = range(1, errand.work.wanted // unit + 1)
+        unit, now = request.work.unit, device.world.now
+        units = range(1, request.work.wanted // unit + 1)
         return unit * bisect_right(
-            units, errand.deadline, key=lambda count: self._arrives(errand, now, count * unit, interrupted=False)
+            units, request.deadline, key=lambda count: self._arrives(request, now, count * unit, interrupted=False)
         )
 
-    def _arrives(self, errand: Errand, begin: Time, steps: int, *, interrupted: bool) -> Time:
+    def _arrives(self, request: TripRequest, begin: Time, steps: int, *, interrupted: bool) -> Time:
         """Return when the upload of a trip that begins at `begin` arrives; NEVER if it does not."""
-        client, flows = errand.client, self.flows
-        asked = self._done(flows.on, client, begin, errand.latency, interrupted=interrupted)
-        got = self._done(flows.down, client, asked, errand.down * SECOND, interrupted=interrupted)
-        return self._answered(errand, got, self.needed(errand, steps), interrupted=interrupted)
+        client, flows = request.client, self.flows
+        asked = self._done(flows.on, client, begin, request.latency, interrupted=interrupted)
+        got = self._done(flows.down, client, asked, request.down * SECOND, interrupted=interrupted)
+        return self._answered(request, got, self.needed(request, steps), interrupted=interrupted)
 
-    def _answered(self, errand: Errand, begin: Time, left: int, *, interrupted: bool) -> Time:
+    def _answered(self, request: TripRequest, begin: Time, left: int, *, interrupted: bool) -> Time:
         """Return when an upload arrives after `left` more work of the processor from `begin` on."""
-        client, flows = errand.client, self.flows
+        client, flows = request.client, self.flows
         done = self._done(flows.share, client, begin, left, interrupted=interrupted)
-        answered = self._done(flows.on, client, done, errand.latency, interrupted=interrupted)
-        return self._done(flows.up, client, answered, errand.up * SECOND, interrupted=interrupted)
+        answered = self._done(flows.on, client, done, request.latency, interrupted=interrupted)
+        return self._done(flows.up, client, answered, request.up * SECOND, interrupted=interrupted)
 
     def _done(self, flow: Flow, client: int, begin: Time, work: int, *, interrupted: bool) -> Time:
         """Return when `work` of a flow is done from `begin` on, `interrupted` as the recording says, or never.

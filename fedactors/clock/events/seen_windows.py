@@ -1,4 +1,4 @@
-"""When one device was on until now, noted as it comes and goes; of a long past, too, few windows are looked at."""
+"""When one device was on until now, noted as it comes and goes, with searches that take a logarithm of the windows."""
 
 from __future__ import annotations
 

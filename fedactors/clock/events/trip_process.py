@@ -11,9 +11,9 @@ import simpy
 
 from fedactors.clock.device_columns import Flows
 from fedactors.clock.events.device import EventDevice
-from fedactors.clock.events.errand import Errand
 from fedactors.clock.events.event_time import EventTime, close
 from fedactors.clock.events.foresight import Foresight
+from fedactors.clock.events.trip_request import TripRequest
 from fedactors.clock.flow import Flow
 from fedactors.clock.trip import moved
 from fedactors.clock.virtual_time import Waits
@@ -27,9 +27,9 @@ class _CutError(Exception):
 class TripProcess:
     """A trip under way."""
 
-    def __init__(self, world: EventTime, device: EventDevice, errand: Errand, foresight: Foresight) -> None:
+    def __init__(self, world: EventTime, device: EventDevice, request: TripRequest, foresight: Foresight) -> None:
         self.device = device
-        self.errand = errand
+        self.request = request
         self.over = simpy.Event(world.env)
         """Triggers when the server no longer waits: the upload has arrived, the device has departed, or it will never
         report and there is no deadline to wait for."""
@@ -49,7 +49,7 @@ class TripProcess:
         self._was_off = False  # at some time of the trip
         self._progress = {"wait": 0, "down": 0, "steps": 0, "answer": 0, "up": 0}  # integrals, by stage
         self._stage = "wait"
-        self._aim = foresight.aim(device, errand)
+        self._target = foresight.target(device, request)
         self._process = world.env.process(self._play())
 
     @property
@@ -71,21 +71,21 @@ class TripProcess:
 
     def _silent(self) -> Outcome:
         """Return why nothing has arrived: a device that was always on has waited too long for a line of others."""
-        waited = self._aim.silent is Outcome.OFFLINE and self.device.line() is not None and not self._was_off
-        return Outcome.LATE if waited else self._aim.silent
+        waited = self._target.silent is Outcome.OFFLINE and self.device.line() is not None and not self._was_off
+        return Outcome.LATE if waited else self._target.silent
 
     def _play(self) -> Waits:
         flows = self._flows
-        device, errand = self.device, self.errand
+        device, request = self.device, self.request
         try:
-            if not errand.linked or (self._aim.loses_work and not device.on):
+            if not request.linked or (self._target.loses_work and not device.on):
                 self._lose()
-            self.never_reports = self._foresight.never_ends(device, errand, self._aim)
+            self.never_reports = self._foresight.never_ends(device, request, self._target)
             if self.never_reports:
                 close(self.over)
             device.set_stage("download")
-            yield from self._advance("wait", flows.on, errand.latency)
-            yield from self._transfer("down", flows.down, errand.down * SECOND)
+            yield from self._advance("wait", flows.on, request.latency)
+            yield from self._transfer("down", flows.down, request.down * SECOND)
             self._downloaded = self._world.now
             device.set_stage("compute")
             yield from self._compute()
@@ -94,19 +94,19 @@ class TripProcess:
                 device.set_stage("idle")
                 yield from self._until_departure()
             device.set_stage("upload")
-            yield from self._advance("answer", flows.on, errand.latency)
-            yield from self._transfer("up", flows.up, errand.up * SECOND)
-            self._end(Outcome.COMPLETE if self.steps == errand.work.wanted else Outcome.PARTIAL)
+            yield from self._advance("answer", flows.on, request.latency)
+            yield from self._transfer("up", flows.up, request.up * SECOND)
+            self._end(Outcome.COMPLETE if self.steps == request.work.wanted else Outcome.PARTIAL)
         except (_CutError, simpy.Interrupt):
             pass
         device.set_stage("idle")
 
     def _compute(self) -> Waits:
         """Take local steps, in units, as long as one more is wanted and its upload would still be in time."""
-        errand, unit = self.errand, self.errand.work.unit
+        request, unit = self.request, self.request.work.unit
         share = self._flows.share
-        while self._foresight.goes_on(self.device, errand, self._aim, self.steps, self._progress["steps"]):
-            yield from self._advance("steps", share, self._foresight.needed(errand, self.steps + unit))
+        while self._foresight.goes_on(self.device, request, self._target, self.steps, self._progress["steps"]):
+            yield from self._advance("steps", share, self._foresight.needed(request, self.steps + unit))
             self.steps += unit
 
     def _advance(self, stage: str, flow: Flow, amount: int, *, once: bool = False) -> Waits:
@@ -145,30 +145,30 @@ class TripProcess:
 
     def _pause(self, now: Time) -> None:
         """Add what the stage has done since the device has been on in it; nothing counts after the deadline."""
-        until = min(now, self.errand.deadline)
+        until = min(now, self.request.deadline)
         if self._running and self._flow is not None and until > self._since:
             self._progress[self._stage] += self._flow.given(self.device.client, self._since, until)
         self._running = False
 
     def _check(self) -> None:
         """Raise _CutError if the deadline has passed, or the device has departed or lost the work by going off."""
-        if self._world.now > self.errand.deadline:
+        if self._world.now > self.request.deadline:
             raise _CutError  # the server is at work, and settles the trip later
         self._was_off |= not self.device.on
         if self.device.gone:
             self._end(Outcome.DEPARTED)
             raise _CutError
-        if self._aim.loses_work and not self.device.on:
+        if self._target.loses_work and not self.device.on:
             self._lose()
-        if not self.device.on and not self.device.unforeseen and self.errand.deadline == NEVER:
+        if not self.device.on and not self.device.unforeseen and self.request.deadline == NEVER:
             self.never_reports = True
             close(self.over)
 
     def _lose(self) -> None:
         """Note that the work is lost, of which the server learns only where there is no deadline."""
-        self.outcome = self._aim.silent
+        self.outcome = self._target.silent
         self.finished = self._world.now
-        if self.errand.deadline == NEVER:
+        if self.request.deadline == NEVER:
             close(self.over)
         raise _CutError
 
@@ -183,27 +183,27 @@ class TripProcess:
         close(self.over)
 
     def _order(self, outcome: Outcome, finished: Time) -> Order:
-        errand = self.errand
+        request = self.request
         downloaded = finished if self._downloaded is None else min(finished, self._downloaded)
         computed = finished if self._computed is None else min(finished, self._computed)
         return Order(
-            errand.client,
-            errand.base,
-            errand.work.wanted,
+            request.client,
+            request.base,
+            request.work.wanted,
             self.steps,
             outcome,
             self._started,
             downloaded,
             computed,
             finished,
-            down=self._moved(errand.down, "down", self._flows.down),
-            up=self._moved(errand.up, "up", self._flows.up),
+            down=self._moved(request.down, "down", self._flows.down),
+            up=self._moved(request.up, "up", self._flows.up),
         )
 
     def _moved(self, size: int, stage: str, flow: Flow) -> int:
         """Return the bytes of `size` that crossed the link; of a constant one in proportion to the time it took."""
         integral, client = self._progress[stage], self.device.client
         rate = flow.constant(client)
-        if self.errand.by_integral or rate is None:
+        if self.request.by_integral or rate is None:
             return min(size, integral // SECOND)
         return moved(size, integral // rate, -(-size * SECOND // rate))

@@ -1,4 +1,4 @@
-"""Whom an asynchronous server can ask: clients that can be asked, that are not busy, and that are not set aside."""
+"""Whom an asynchronous server can ask: clients that can be asked, not busy, and not known to be unreachable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Askable:
         self._among = among
         self._free = world.free_clients(among)
         self.busy: NDArray[np.bool_] = np.zeros(len(world.population), bool)
-        self.aside: set[int] = set()  # not asked for now, though free
+        self.unreachable: set[int] = set()  # free, but their trips from this instant on would fail at once
 
     def hold(self, client: int) -> None:
         """Count a client as busy."""
@@ -35,18 +35,18 @@ class Askable:
         if self._free is not None:
             self._free.release(client)
 
-    def set_aside(self, client: int) -> None:
-        """Leave out a free client until `take_back`."""
-        self.aside.add(client)
+    def note_unreachable(self, client: int) -> None:
+        """Leave out a free client, whose trip has failed at once, until `forget_unreachable`."""
+        self.unreachable.add(client)
         if self._free is not None:
             self._free.hold(client)
 
-    def take_back(self) -> None:
-        """Let all that were set aside be asked again."""
+    def forget_unreachable(self) -> None:
+        """Let all clients that were unreachable be asked again."""
         if self._free is not None:
-            for client in sorted(self.aside):
+            for client in sorted(self.unreachable):
                 self._free.release(client)
-        self.aside = set()
+        self.unreachable = set()
 
     def draw(self, version: int, count: int, turn: int) -> Int64:
         """Return `count` clients that are asked now, or all if there are fewer, ascending; see `World.draw`."""
@@ -55,6 +55,6 @@ class Askable:
             return world.draw_free(version, self._free, count, turn)
         candidates = world.candidates(self._among)
         candidates = candidates[~self.busy[candidates]]
-        if self.aside:
-            candidates = candidates[~np.isin(candidates, sorted(self.aside))]
+        if self.unreachable:
+            candidates = candidates[~np.isin(candidates, sorted(self.unreachable))]
         return world.draw(version, candidates, count, turn)

@@ -54,11 +54,15 @@ def judge(results: Path, cells: ExperimentCells) -> dict[str, Any] | None:
         "claims": list(found_claims.claims),
         "beside": list(found_claims.beside),
     }
+    _write(path, lines_of_keys(said))
+    return said
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file, unless it has that text already."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = lines_of_keys(said)
     if not path.exists() or text_of(path) != text:
         write(path, text)
-    return said
 
 
 class _Found(NamedTuple):

@@ -203,7 +203,7 @@ def test_windows_are_played_of_devices_with_a_trip_alone():
 def test_a_trip_is_foreseen_to_its_end_however_many_windows_it_takes():
     """It takes 30,001 of them; after 20,000 the device was taken for one that never reports."""
     world = world_of([(HALF | {"per_sample": 30_001}, workload(1, 1, epochs=1, steps=None))])
-    device, errand = world._device(0), world.errand(0, 0, NEVER)
-    assert not world.foresight.never_ends(device, errand, world.foresight.aim(device, errand))
+    device, request = world._device(0), world.request(0, 0, NEVER)
+    assert not world.foresight.never_ends(device, request, world.foresight.target(device, request))
     trip = world.cohort_planner.plan_one(0, 0, 0, NEVER)
     assert world.cohort_planner.settle_one(trip, 60_001).outcome is Outcome.COMPLETE

@@ -9,7 +9,7 @@ from fedactors.workload import Workload
 
 
 @dataclass(frozen=True)
-class Errand:
+class TripRequest:
     """What one client is asked to do."""
 
     client: int
