@@ -13,12 +13,13 @@ from fedactors.clock import ontime
 from fedactors.clock.absence import stay_by_absence, without_those_gone_before
 from fedactors.clock.availability import ALWAYS, Availability, Int64, RecordingColumns, from_first_sight, join
 from fedactors.clock.behaviours.making import BehavingGroup, behaving_groups
-from fedactors.clock.devices import FULL, GroupSetting, Hardware, assigned, entity, hardware
+from fedactors.clock.devices import GroupSetting, Hardware, assigned, entity, hardware
 from fedactors.clock.flow import CONSTANT, Flow, FlowColumns
 from fedactors.clock.laws import law
 from fedactors.clock.presence import Stay
 from fedactors.clock.recording_paths import locate
 from fedactors.clock.synthetic_availability import affordable, windows
+from fedactors.durations import DAY
 from fedactors.errors import ScenarioError, TraceError
 from fedactors.plan import NEVER, SECOND, Time
 from fedactors.scenario.local_options import LocalOptions
@@ -31,10 +32,10 @@ from fedactors.scenario.trace_options import Always, Trace
 from fedactors.streams import Purpose, stream
 from fedactors.traces.describe import shown_time
 from fedactors.traces.format_registry import read
+from fedactors.traces.series import FULL_SHARE
 from fedactors.traces.timeline import Timeline
 
 Law = tuple[str, int]  # (trace of Table 2, levels)
-_DAY = 86_400 * SECOND
 MOST_WINDOWS_PER_SECOND = 100  # of one device whose recording repeats
 _FINEST = 1000  # levels of a sampled trace that is counted in steps
 
@@ -194,7 +195,7 @@ def constant_flows(population: Population) -> Flows:
     zeros = np.zeros(len(population), np.int64)
     on, share, down, up = (
         Flow([FlowColumns(None, zeros + CONSTANT, zeros, True, column)])
-        for column in (zeros + 1, zeros + FULL, population.down, population.up)
+        for column in (zeros + 1, zeros + FULL_SHARE, population.down, population.up)
     )
     return Flows(on, share, down, up, varying=np.zeros(len(population), bool))
 
@@ -273,7 +274,7 @@ def _follow(trace: Trace, timeline: Timeline, row: Int64, seed: int, entity: int
         arrive = np.maximum(begin, 0)
         depart = np.maximum(begin + span, 0)
         return _Presence(windows, row, -begin, np.zeros_like(row), arrive, depart)
-    period = -(-span // _DAY) * _DAY if trace.at_end == "loop_days" else span
+    period = -(-span // DAY) * DAY if trace.at_end == "loop_days" else span
     shift = -begin % period
     if trace.offset == "random":
         shift = (stream(seed, Purpose.OFFSET, entity).random(len(row)) * period).astype(np.int64) % period

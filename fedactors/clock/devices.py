@@ -21,11 +21,10 @@ from fedactors.traces import device_tables
 from fedactors.traces.device_selection import select
 from fedactors.traces.device_tables import DeviceTable
 from fedactors.traces.format_registry import read_latency, read_series, read_table
-from fedactors.traces.series import BYTES_PER_SECOND, PPM, Series, join, padded
+from fedactors.traces.series import BYTES_PER_SECOND, FULL_SHARE, PPM, Series, join, padded
 
 _TRAINING = 3  # times an inference, as in FedScale
 _LONGEST = NEVER // 4  # ns that a sample takes, where it is worked out
-FULL = 1_000_000  # ppm
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def hardware(group: GroupOptions, setting: GroupSetting) -> Hardware:
     share = compute.share and _varying(compute.share, _series(compute.share, PPM, setting), group, setting, 2)
     down, up = _directions(network.trace, group, setting) if network.trace else (None, None)
     found = {
-        "share": share or _constant(np.full(count, FULL, np.int64)),
+        "share": share or _constant(np.full(count, FULL_SHARE, np.int64)),
         "down": down or _constant(_link(group, setting, 0)),
         "up": up or _constant(_link(group, setting, 1)),
     }
@@ -112,15 +111,15 @@ def _from_table(compute: Compute, wanted: DeviceRecording, group: GroupOptions, 
     row = assigned(wanted.assign, len(table), group, setting.seed, 1)
     times = np.array(_times(table, wanted, path, setting.flops), np.int64)[row]
     if compute.spread:
-        times = _scaled(times, _spread(FULL, compute.spread, group, setting.seed, Purpose.SPEED, 0))
+        times = _scaled(times, _spread(FULL_SHARE, compute.spread, group, setting.seed, Purpose.SPEED, 0))
     return times
 
 
 def _scaled(times: Int64, factors: Int64) -> Int64:
     """Return `times` by `factors` in ppm, rounded down; at least 1, at most `_LONGEST`."""
-    scaled: Int64 = np.maximum(1, times * factors // FULL)
+    scaled: Int64 = np.maximum(1, times * factors // FULL_SHARE)
     for k in np.flatnonzero(times * factors.astype(float) >= NEVER):  # the product may not fit 64 bits
-        scaled[k] = min(int(times[k]) * int(factors[k]) // FULL, _LONGEST)
+        scaled[k] = min(int(times[k]) * int(factors[k]) // FULL_SHARE, _LONGEST)
     return scaled
 
 
@@ -270,8 +269,8 @@ def _series(wanted: RateRecording, unit: str, setting: GroupSetting) -> Series:
     if not len(rows) or not isinstance(chosen, Series):
         shown = ", ".join(series.names[:5])
         raise TraceError(f'{paths[0]}: no row is called "{shortened(wanted.rows)}" (accepted: {shown})')
-    if unit == PPM and (chosen.value > FULL).any():
-        raise TraceError(f"{paths[0]}: a share of more than the whole processor (accepted: at most {FULL} ppm)")
+    if unit == PPM and (chosen.value > FULL_SHARE).any():
+        raise TraceError(f"{paths[0]}: a share of more than the whole processor (accepted: at most {FULL_SHARE} ppm)")
     return chosen
 
 

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedactors.clock.availability import Int64, RecordingColumns
-from fedactors.plan import SECOND, Time
+from fedactors.durations import DAY, HOUR
+from fedactors.plan import Time
 from fedactors.scenario.synthetic_behaviour import SyntheticBehaviour
 from fedactors.streams import Purpose, stream
 
 Float64 = NDArray[np.float64]
 
-_HOUR, _DAY = 3600 * SECOND, 86_400 * SECOND
-_WEEK = 7 * _DAY
+_WEEK = 7 * DAY
 _BEFORE = 2  # days that pass before time 0, so that a run does not begin with every device off
 _SECONDS_PER_TURN = 60e-6  # to draw one wait and one window, about
 _SECONDS_PER_DRAW = 0.3e-6  # more of these for each device
@@ -38,7 +38,7 @@ class Stretch(NamedTuple):
 
 def whole(law: SyntheticBehaviour) -> Stretch:
     """Return the stretch that a run has."""
-    return Stretch(_BEFORE * _DAY, law.days * _DAY)
+    return Stretch(_BEFORE * DAY, law.days * DAY)
 
 
 def drawing_seconds(law: SyntheticBehaviour, count: int) -> float:
@@ -52,7 +52,7 @@ def affordable(law: SyntheticBehaviour, count: int, seconds: float | None) -> St
         return whole(law)
     turns = max(_LEAST_TURNS, seconds / (_SECONDS_PER_TURN + count * _SECONDS_PER_DRAW))
     reached = min(round(turns * (law.mean_on + law.mean_off)), sum(whole(law)))
-    before = min(_BEFORE * _DAY, reached // 4)
+    before = min(_BEFORE * DAY, reached // 4)
     return Stretch(before, reached - before)
 
 
@@ -65,7 +65,7 @@ def windows(
     """
     before, end = stretch or whole(law)
     zones = np.array(law.zones, np.int64)
-    local = zones[stream(seed, Purpose.AVAILABILITY, entity, _ZONES).integers(len(zones), size=count)] * _HOUR
+    local = zones[stream(seed, Purpose.AVAILABILITY, entity, _ZONES).integers(len(zones), size=count)] * HOUR
     rate = _Rate(law)
     now = np.full(count, -before, np.int64)
     row: list[Int64] = []
@@ -96,18 +96,18 @@ class _Rate:
         night = (begin <= clock) & (clock < stop) if begin < stop else (clock >= begin) | (clock < stop)
         factor = np.where(night, law.night, 1.0) * np.where(hour >= 5 * 24, law.weekend, 1.0)
         self._rate = factor / factor.mean() / law.mean_off  # 1/ns, in each hour
-        self._sums = np.concatenate(([0.0], np.cumsum(self._rate * _HOUR)))
+        self._sums = np.concatenate(([0.0], np.cumsum(self._rate * HOUR)))
 
     def after(self, time: Int64, amount: Float64) -> Int64:
         """Return when the integral of the rate from `time` on is `amount`, ns; at least 1 ns later."""
         week, inside = time // _WEEK, time % _WEEK
-        hour = inside // _HOUR
-        goal = self._sums[hour] + (inside % _HOUR) * self._rate[hour] + amount
+        hour = inside // HOUR
+        goal = self._sums[hour] + (inside % HOUR) * self._rate[hour] + amount
         turns = np.floor(goal / self._sums[-1])
         rest = goal - turns * self._sums[-1]
         k = np.minimum(np.searchsorted(self._sums, rest, side="right") - 1, 7 * 24 - 1)
         into = np.rint((rest - self._sums[k]) / self._rate[k]).astype(np.int64)
-        found: Int64 = (week + turns.astype(np.int64)) * _WEEK + k * _HOUR + into
+        found: Int64 = (week + turns.astype(np.int64)) * _WEEK + k * HOUR + into
         return np.maximum(found, time + 1)
 
 

@@ -15,9 +15,8 @@ from fedactors.clock.device_columns import Flows, Population
 from fedactors.clock.flow import Flow, Gate, open_always, through, within
 from fedactors.clock.trip import NOTHING_MISSED, Missed, Size, Trip, TripPlanner
 from fedactors.plan import NEVER, SECOND, Order, Outcome, Time
+from fedactors.traces.series import FULL_SHARE
 from fedactors.workload import Workload
-
-_PPM = 1_000_000
 
 
 class _Stages(NamedTuple):
@@ -69,7 +68,7 @@ class VaryingTripPlanner(TripPlanner):
             down = min(self.download(client), within(gate, flows.down, client, at.asked, finished) // SECOND)
         if at.downloaded <= finished:
             worked = within(gate, flows.share, client, at.downloaded, finished)
-            steps = min(trip.steps, trip.work.steps_within(worked // (self._per_sample[client] * _PPM)))
+            steps = min(trip.steps, trip.work.steps_within(worked // (self._per_sample[client] * FULL_SHARE)))
         if trip.steps and at.answered <= finished:
             up = min(self.upload(client), within(gate, flows.up, client, at.answered, finished) // SECOND)
         return Order(
@@ -94,7 +93,7 @@ class VaryingTripPlanner(TripPlanner):
     def _stages(self, gate: Gate, client: int, start: Time, work: Workload, steps: int, limit: Time) -> _Stages:
         """Follow a trip of `steps` steps through its stages, up to `limit`."""
         flows = self._flows
-        wait, needed = self._latency[client], work.samples(steps) * self._per_sample[client] * _PPM
+        wait, needed = self._latency[client], work.samples(steps) * self._per_sample[client] * FULL_SHARE
 
         def ends(flow: Flow, begin: Time, amount: int) -> Time:
             return through(gate, flow, client, begin, amount, limit) if begin < NEVER else NEVER

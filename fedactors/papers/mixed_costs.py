@@ -1,4 +1,4 @@
-"""What a recommender costs a client: Augenstein et al., 2022, tables 3 and 12, appendix C.3, beside a run's own books.
+"""What a recommender costs a client: Augenstein et al., 2022, tables 3 and 12, appendix C.3, beside what a run charged.
 
 With V movies, embeddings of length d and n movies at a client, in floats, a round moves
 

@@ -21,7 +21,7 @@ _SEEDS = (1, 2, 3)
 _FIVE, _TEN = tuple(range(1, 6)), tuple(range(1, 11))
 _MIXED = ("PT", "1-W", "2-W", "2-W 1/2")
 _SMILES = methods(500, 1000)
-_TONGUES = {
+_LANGUAGE_METHODS = {
     name: rated(changes, 1.0) if name == "2-W" else changes
     for name, changes in methods(800, 6400, central_weight=0.27).items()
 }
@@ -106,10 +106,10 @@ def _at_least_as_good(measure: str, steps: Sequence[int], better: Callable[..., 
 
 
 def fig11(table: ResultTable) -> list[Claim]:
-    """Figure 11: rates of 3 for PT and 1-W end where a rate of 1 ends for 2-W. Appendix C.4.3: who stands which rate.
+    """Figure 11: rates of 3 for PT and 1-W end where a rate of 1 ends for 2-W. Appendix C.4.3: who diverges, and when.
 
-    A run that "diverges" ends in NaN, or below 3/4 of the accuracy of a method that stands the same rate: .45 of .60,
-    what a model reaches that has learnt one of two sources.
+    A run that "diverges" ends in NaN, or below 3/4 of the accuracy of a method that learns at the same rate: .45 of
+    .60, what a model reaches that has learnt one of two sources.
     """
     at = {name: table.mean("accuracy", method=name) for name in (*_ENDS, *_BEYOND, "1-W, 5")}
     return [
@@ -134,7 +134,7 @@ def _floors(file: str) -> Sequence[Floor]:
     if file == "fig3":
         return (_FEW, Floor(0.01, "recall10"))  # ten of 3,952 movies at random are .0025
     diverge = [Floor(0.0, rounds=0, where={"method": name}) for name in _BEYOND]
-    return (_FEW, *diverge, *mixed_tasks.SPEAKS) if file == "fig5" else mixed_smiles.LEARNT
+    return (_FEW, *diverge, *mixed_tasks.LANGUAGE_FLOORS) if file == "fig5" else mixed_smiles.LEARNT
 
 
 _FEW = Floor(0.0, where={"K": 1})  # of table 2: a hundred rounds, in which gradients are looked at
@@ -201,7 +201,10 @@ FULL = {
     "mixed-fig5": _full(
         "figures 1b, 2b and 5, texts: methods",
         "fig5",
-        [{"method": {"FL": PLAIN, **_TONGUES, "oracle": oracle(16, 1600)}}, {"K": single(_TONGUES["PT"])}],
+        [
+            {"method": {"FL": PLAIN, **_LANGUAGE_METHODS, "oracle": oracle(16, 1600)}},
+            {"K": single(_LANGUAGE_METHODS["PT"])},
+        ],
         _SEEDS,
         language,
         (*mixed_tasks.LANGUAGE, "max_gt2", "max_bt2"),
@@ -211,7 +214,7 @@ FULL = {
         "figure 10, texts: steps and rate, K eta = 32 (2-W: 16)",
         "fig5",
         [
-            {"method": {name: _TONGUES[name] for name in ("PT", "1-W")}, "K": trades(32, _LONG)},
+            {"method": {name: _LANGUAGE_METHODS[name] for name in ("PT", "1-W")}, "K": trades(32, _LONG)},
             {"method": {"2-W": methods(800, 6400, central_weight=0.27)["2-W"]}, "K": trades(16, _LONG)},
         ],
         _FIVE,

@@ -162,9 +162,9 @@ def optimizers() -> list[Axes]:
 
 
 _LARGE = ("server.rounds=1", "task.dataset={name: clustered_ratings, movies: 3952, ratings_each: 160}")
-_TONGUES: Axis = methods(40, 160, central_weight=0.27)
+_LANGUAGE_METHODS: Axis = methods(40, 160, central_weight=0.27)
 _ORACLE = (*oracle(4, 80), "task.dataset.samples=800")  # as many as 40 clients have
-_RATES: Axis = {f"{name}, {eta:g}": rated(_TONGUES[name], eta) for name in ("PT", "1-W") for eta in (1, 1.5)}
+_RATES: Axis = {f"{name}, {eta:g}": rated(_LANGUAGE_METHODS[name], eta) for name in ("PT", "1-W") for eta in (1, 1.5)}
 
 
 def _reduced(
@@ -188,40 +188,40 @@ def _reduced(
     )
 
 
-SPEAKS = (
-    Floor(0.3, "federated_accuracy", where={"method": "FL"}),  # it hears the clients' language only
-    Floor(0.45),  # who hears one language only ends at .36 on both
+LANGUAGE_FLOORS = (
+    Floor(0.3, "federated_accuracy", where={"method": "FL"}),  # it is trained on the clients' language alone
+    Floor(0.45),  # a model of one language alone ends at .36 on both
 )
-RECOMMENDS = (Floor(0.05, "recall10"),)  # ten of 400 movies at random are .025
+RECOMMENDER_FLOORS = (Floor(0.05, "recall10"),)  # ten of 400 movies at random are .025
 
 
 REDUCED = {
     "mixed-fig5": _reduced(
         "figure 5: two languages",
         "fig5",
-        [{"method": {"FL": PLAIN, **measured(_TONGUES, "PT"), "oracle": _ORACLE}}],
+        [{"method": {"FL": PLAIN, **measured(_LANGUAGE_METHODS, "PT"), "oracle": _ORACLE}}],
         fig5,
         (*LANGUAGE, "max_gt2", "max_bt2"),
         "only FL < .45 on both sources, all mixed about .60; max G~^2 .03, max B~^2 1.34",
-        SPEAKS,
+        LANGUAGE_FLOORS,
     ),
     "mixed-fig10": _reduced(
         "figure 10: steps and rate, K eta = 4, two languages",
         "fig5",
-        [{"method": {name: _TONGUES[name] for name in ("PT", "1-W", "2-W 1/2")}, "K": trades(4, (2, 4, 8))}],
+        [{"method": {name: _LANGUAGE_METHODS[name] for name in ("PT", "1-W", "2-W 1/2")}, "K": trades(4, (2, 4, 8))}],
         fig10,
         LANGUAGE,
         "more steps with a smaller rate never hurt and often help",
-        SPEAKS,
+        LANGUAGE_FLOORS,
     ),
     "mixed-fig11": _reduced(
         "figure 11: larger rates for PT and 1-W, two languages",
         "fig5",
-        [{"method": {**_RATES, "2-W, 0.5": rated(_TONGUES["2-W"], 0.5)}}],
+        [{"method": {**_RATES, "2-W, 0.5": rated(_LANGUAGE_METHODS["2-W"], 0.5)}}],
         fig11,
         LANGUAGE,
         "an early gain only, the same loss in the end",
-        SPEAKS,
+        LANGUAGE_FLOORS,
     ),
     "mixed-fig3": _reduced(
         "figure 3: movies",
@@ -230,7 +230,7 @@ REDUCED = {
         lambda table: [*fig3(table), *reported(slower(table))],
         (*MOVIES, "max_gt2", "max_bt2"),
         "recall@10 about .1 for all; max G~^2 .03, max B~^2 1.50",
-        RECOMMENDS,
+        RECOMMENDER_FLOORS,
     ),
     "mixed-fig12": _reduced(
         "figure 12: movies with FedAdam",
@@ -239,7 +239,7 @@ REDUCED = {
         fig12,
         MOVIES,
         "Adam beats SGD; 1-W about the baseline",
-        RECOMMENDS,
+        RECOMMENDER_FLOORS,
     ),
     "mixed-table3": Experiment(
         "Mixed federated learning, tables 3 and 12: what the recommender costs a client",

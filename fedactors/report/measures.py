@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.durations import DAY
 from fedactors.metric_names import VALIDATION
-from fedactors.plan import HEARD, SECOND
+from fedactors.plan import HEARD
 from fedactors.run_files.records import OUTCOMES, Records
 
 Floats = NDArray[np.float64]
@@ -17,7 +18,6 @@ Ints = NDArray[np.int64]
 Counts = dict[str, Floats]
 
 HEARD_NAMES = tuple(name for name in OUTCOMES if name in {outcome.value for outcome in HEARD})
-DAY = 86_400 * SECOND
 BEST_ROUND = 0  # in place of a number of rounds: the one that is best by the samples for validation
 
 

@@ -16,7 +16,7 @@ from fedactors.plan import NEVER, SECOND
 from fedactors.traces.source import RecordingFile, RepairLog
 from fedactors.traces.timeline import Int64, Timeline
 
-DAY = 86_400  # s
+DAY_SECONDS = 86_400  # s
 _PIECE = 2**20  # windows that are looked at at once, so that what is made of them takes little memory
 
 
@@ -100,7 +100,7 @@ def from_midnight(times: Sequence[ArrayLike], repair_log: RepairLog, tick: int =
     columns = [np.asarray(values, dtype=np.int64) for values in times]
     earliest = min((int(values.min()) for values in columns if len(values)), default=0)
     latest = max((int(values.max()) for values in columns if len(values)), default=0)
-    day = DAY * SECOND // tick
+    day = DAY_SECONDS * SECOND // tick
     epoch = earliest // day * day
     if latest - epoch > NEVER // tick:
         years = (latest - epoch) // (365 * day)

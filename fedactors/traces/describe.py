@@ -8,17 +8,16 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedactors.durations import DAY, HOUR
 from fedactors.plan import NEVER, SECOND, Time
 from fedactors.traces.timeline import Int64, Repair, Timeline
 
 HOURS = 24
-_HOUR = 3600 * SECOND
-_DAY = HOURS * _HOUR
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _BARS = " ▁▂▃▄▅▆▇█"
 _UNITS = (
-    ("days", _DAY),
-    ("h", _HOUR),
+    ("days", DAY),
+    ("h", HOUR),
     ("min", 60 * SECOND),
     ("s", SECOND),
     ("ms", 10**6),
@@ -107,7 +106,7 @@ def _by_hour(begin: Int64, end: Int64) -> NDArray[np.float64]:
 
     def before(time: Int64, hour: int) -> Int64:
         """Return the time spent in this hour of the day before `time`."""
-        passed: Int64 = time // _DAY * _HOUR + np.clip(time % _DAY - hour * _HOUR, 0, _HOUR)
+        passed: Int64 = time // DAY * HOUR + np.clip(time % DAY - hour * HOUR, 0, HOUR)
         return passed
 
     return np.array([(before(end, h) - before(begin, h)).sum(dtype=np.float64) for h in range(HOURS)])

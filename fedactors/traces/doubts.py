@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedactors.plan import SECOND
+from fedactors.durations import DAY
 from fedactors.traces import device_tables
 from fedactors.traces.describe import shown_time
 from fedactors.traces.device_tables import DeviceTable, Matrix
@@ -14,8 +14,7 @@ from fedactors.traces.series import BYTES_PER_SECOND, Series
 from fedactors.traces.source import shown
 from fedactors.traces.timeline import Int64, Timeline
 
-_DAY = 86_400 * SECOND
-_YEAR = 365 * _DAY
+_YEAR = 365 * DAY
 FASTEST = 125_000_000_000  # bytes/s: 1 Tbit/s
 _MOST = 5  # rows that are named for one doubt
 
@@ -42,9 +41,9 @@ def _of_windows(timeline: Timeline) -> Iterator[str]:
         hint = "are its times unix times? then first and last should be given too"
         yield f"no device is on in the first {shown_time(wait)}: {hint}"
     holes = on[1:] - reach[:-1]
-    if len(holes) and holes.max() >= _DAY:
+    if len(holes) and holes.max() >= DAY:
         k = int(holes.argmax())
-        count = int((holes >= _DAY).sum())
+        count = int((holes >= DAY).sum())
         where = f"the longest {shown_time(int(holes[k]))}, from {shown_time(int(reach[k]))} after the epoch"
         yield f"{count} holes of a day or more in which no device is on, {where}"
 
@@ -65,7 +64,7 @@ def _of_long_pieces(series: Series) -> Iterator[str]:
     lengths = ends - series.at
     several = np.repeat(np.diff(series.starts) > 1, np.diff(series.starts))
     rows = np.repeat(np.arange(len(series)), np.diff(series.starts))
-    for row in np.unique(rows[several & (lengths >= _DAY)])[:_MOST].tolist():
+    for row in np.unique(rows[several & (lengths >= DAY)])[:_MOST].tolist():
         part = slice(int(series.starts[row]), int(series.starts[row + 1]))
         k = part.start + int(lengths[part].argmax())
         name, lasts = f"row {shown(series.names[row])}", shown_time(int(lengths[k]))

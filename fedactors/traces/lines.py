@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from fedactors.plan import NEVER, SECOND
-from fedactors.traces.columns import DAY
+from fedactors.traces.columns import DAY_SECONDS
 from fedactors.traces.source import RecordingFile, RepairLog, shown
 
 _WHOLE = re.compile(r"\d{1,15}", re.ASCII)
@@ -66,7 +66,7 @@ def scaled(text: str, factor: int, what: str, where: str, source: RecordingFile,
 def bounded(time: int, where: str, source: RecordingFile) -> int:
     """Return `time` in ns. Raises TraceError if it is beyond 146 years."""
     if time > NEVER:
-        raise source.error(where, f"{time // (365 * DAY * SECOND)} years", "at most 146 years")
+        raise source.error(where, f"{time // (365 * DAY_SECONDS * SECOND)} years", "at most 146 years")
     return time
 
 

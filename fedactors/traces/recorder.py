@@ -24,10 +24,9 @@ import numpy as np
 from fedactors.errors import TraceError
 from fedactors.plan import SECOND
 from fedactors.traces import timeline as timelines
-from fedactors.traces.series import PPM, Series, SeriesRow, build
+from fedactors.traces.series import FULL_SHARE, PPM, Series, SeriesRow, build
 from fedactors.traces.timeline import Timeline
 
-FULL = 1_000_000  # ppm
 _FILL = 0.95  # of the deadline that all epochs take when nothing competes
 _WARM = 50  # steps
 _TRIES = 5  # rounds
@@ -90,7 +89,7 @@ def participation(protocol: Protocol, tell: Tell = lambda text: None) -> Series:
                     steps.append(_round(training, wanted, protocol.deadline))
     rows = []
     for percent, steps in done.items():
-        shares = np.array([FULL * count // wanted for count in steps], np.int64)
+        shares = np.array([FULL_SHARE * count // wanted for count in steps], np.int64)
         tell(f"T{percent}: {shares.mean() / 10_000:.1f} % of the epochs, deviation {shares.std() / 10_000:.1f}")
         length = round(protocol.deadline * SECOND)
         rows.append(SeriesRow(f"T{percent}", np.arange(len(steps)) * length, shares, len(steps) * length))
@@ -115,7 +114,9 @@ def usage(
         now = _processor_time()
         total, idle = (after - earlier for after, earlier in zip(now, before, strict=True))
         before = now
-        free.append(min(FULL, max(0, FULL * idle // total)) if total > 0 else FULL)  # iowait, a part, may fall
+        free.append(
+            min(FULL_SHARE, max(0, FULL_SHARE * idle // total)) if total > 0 else FULL_SHARE
+        )  # iowait, a part, may fall
         quiet.append(os.getloadavg()[0] / cores < load_below)
         tell(f"{free[-1] / 10_000:.0f} % free, load {os.getloadavg()[0]:.2f}")
     step = round(every * SECOND)

@@ -20,6 +20,7 @@ from fedactors.traces.timeline import Int64, Repair
 
 BYTES_PER_SECOND = "bytes/s"
 PPM = "ppm"  # parts per million of a processor
+FULL_SHARE = 1_000_000  # ppm: the whole of a processor
 
 
 @dataclass(frozen=True, eq=False)

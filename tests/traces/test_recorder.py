@@ -11,7 +11,8 @@ import pytest
 from fedactors.cli.main import main
 from fedactors.traces import recorder
 from fedactors.traces.format_registry import read, read_series
-from fedactors.traces.recorder import FULL, Protocol, Training, participation, usage
+from fedactors.traces.recorder import Protocol, Training, participation, usage
+from fedactors.traces.series import FULL_SHARE
 
 
 def test_rounds_are_recorded_beside_a_competitor_that_works():
@@ -20,7 +21,7 @@ def test_rounds_are_recorded_beside_a_competitor_that_works():
     series = participation(Protocol(competitors=(0, 90), rounds=4, deadline=0.1, epochs=2), told.append)
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before > 0.04
     assert series.names == ("T0", "T90")
-    assert all(0 <= value <= FULL for row in range(2) for _, _, value in series.pieces(row))
+    assert all(0 <= value <= FULL_SHARE for row in range(2) for _, _, value in series.pieces(row))
     assert series.mean(0) > 0
     assert series.end.tolist() == [4 * 10**8] * 2
     assert len(told) == 3
@@ -43,7 +44,7 @@ def test_usage_counts_ticks_and_joins_quiet_samples(monkeypatch):
     monkeypatch.setattr(recorder.os, "getloadavg", lambda: (next(loads), 0, 0))
     monkeypatch.setattr(recorder.os, "cpu_count", lambda: 2)
     series, timeline = usage(0.03, every=0.01)
-    assert [value for _, _, value in series.pieces(0)] == [600_000, 100_000, FULL]
+    assert [value for _, _, value in series.pieces(0)] == [600_000, 100_000, FULL_SHARE]
     ((on, off),) = timeline.windows(0)
     assert off - on == 2 * 10**7
     assert on == timeline.first[0]
@@ -58,7 +59,7 @@ def test_ticks_that_are_counted_backwards_are_no_share_below_0_or_above_1(monkey
     ticks = iter([(100, 50), (195, 45), (245, 105), (240, 100)])
     monkeypatch.setattr(recorder, "_processor_time", lambda: next(ticks))
     series, _ = usage(0.03, every=0.01)
-    assert [value for _, _, value in series.pieces(0)] == [0, FULL]
+    assert [value for _, _, value in series.pieces(0)] == [0, FULL_SHARE]
 
 
 def test_the_command_writes_files_that_say_how_they_were_made(tmp_path, capsys):

@@ -22,7 +22,7 @@ from fedactors.scenario.costs.power_units import MICRO
 from fedactors.scenario.units import energy
 
 _JOULE = energy("1 J")
-_DAY = 24.0  # hours
+_HOURS_PER_DAY = 24.0  # hours
 _WATTS = {"compute": 4.0, "radio": 1.5, "idle": 0.1}
 
 
@@ -43,7 +43,7 @@ class Battery(Behaviour):
         self.capacity = energy(capacity) / _JOULE
         self._given = {"compute": compute, "radio": radio, "idle": idle}
         self.charging = charging
-        self._always = tuple(plugged) == (0, _DAY)
+        self._always = tuple(plugged) == (0, _HOURS_PER_DAY)
         self.plug, self.unplug = (0.0, 0.0) if self._always else _hours(plugged)
         self.low = low * self.capacity
         self.resume = resume * self.capacity
@@ -119,7 +119,7 @@ class Battery(Behaviour):
 
 def _hours(plugged: tuple[float, float]) -> tuple[float, float]:
     """Return both hours, midnight as 0. Raises ValueError if they are none, or the same."""
-    plug, unplug = (hour % _DAY for hour in plugged)
-    if plug == unplug or not all(0 <= hour <= _DAY for hour in plugged):
+    plug, unplug = (hour % _HOURS_PER_DAY for hour in plugged)
+    if plug == unplug or not all(0 <= hour <= _HOURS_PER_DAY for hour in plugged):
         raise ValueError(f"found plugged {list(plugged)} (accepted: two different hours from 0 to 24)")
     return plug, unplug

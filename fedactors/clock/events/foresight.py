@@ -15,8 +15,7 @@ from fedactors.clock.events.device import EventDevice
 from fedactors.clock.events.trip_request import TripRequest
 from fedactors.clock.flow import Flow, open_always, through
 from fedactors.plan import NEVER, SECOND, Outcome, Time
-
-_PPM = 1_000_000
+from fedactors.traces.series import FULL_SHARE
 
 
 class TripTarget(NamedTuple):
@@ -77,7 +76,7 @@ class Foresight:
 
     def needed(self, request: TripRequest, steps: int) -> int:
         """Return the integral of the processor's share that `steps` steps take, ppm ns."""
-        return request.work.samples(steps) * request.per_sample * _PPM
+        return request.work.samples(steps) * request.per_sample * FULL_SHARE
 
     def _nominal(self, device: EventDevice, request: TripRequest) -> int:
         """Return the most steps after which an upload is in time if nothing interrupts."""

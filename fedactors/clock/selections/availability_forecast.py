@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from fedactors.clock.availability import Int64
 from fedactors.clock.selections.history import History
-from fedactors.durations import DURATIONS
+from fedactors.durations import DAY
 
 Float64 = NDArray[np.float64]
-_DAY = DURATIONS["d"]
 
 
 class Forecaster:
@@ -40,7 +39,7 @@ class Forecaster:
         total = self._overall(clients, since)
         known = np.ones(len(clients))
         for day in range(1, self._days + 1):
-            begin = now + after - day * _DAY
+            begin = now + after - day * DAY
             seen = (begin >= since) & (begin + length <= now)
             if not seen.any():
                 continue

@@ -97,22 +97,22 @@ def _fill(
     again: bool,
 ) -> None:
     """Keep the pool busy."""
-    going: dict[Future[PlayedCell], tuple[ExperimentCells, CampaignCell]] = {}
+    running: dict[Future[PlayedCell], tuple[ExperimentCells, CampaignCell]] = {}
     folders: dict[Future[PlayedCell], Path] = {}
-    while not budget.spent or going:
-        while len(going) < jobs and not budget.spent:
+    while not budget.spent or running:
+        while len(running) < jobs and not budget.spent:
             chosen = _next(known, costs, set(folders.values()), tell)
             if chosen is None:
                 break
             cells, one, seconds = chosen
             tell(f"{one.where}: forecast {duration(seconds)}{budget.left}")
             future = pool.submit(_played, one.work._replace(until=budget.until), again)
-            going[future] = cells, one
+            running[future] = cells, one
             folders[future] = _folder(one.work)
-        if not going:
+        if not running:
             return
-        for future in wait(going, return_when=FIRST_COMPLETED).done:
-            cells, one = going.pop(future)
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            cells, one = running.pop(future)
             folders.pop(future)
             _take(future.result(), cells, one, tell)
             judge(campaign.results, cells)
@@ -123,11 +123,11 @@ def _folder(work: StudyRun) -> Path:
 
 
 def _next(
-    known: Sequence[ExperimentCells], costs: CellCosts, going: set[Path], tell: Tell
+    known: Sequence[ExperimentCells], costs: CellCosts, running: set[Path], tell: Tell
 ) -> tuple[ExperimentCells, CampaignCell, float] | None:
     """Return the cheapest cell of the experiment that is finished soonest, with its cost; None if none is left.
 
-    Cells whose run is `going`, by its folder, are left out: different cells may have a run in common.
+    Cells whose run is `running`, by its folder, are left out: different cells may have a run in common.
     """
     best: tuple[float, ExperimentCells, CampaignCell, float] | None = None
     for cells in known:
@@ -136,7 +136,7 @@ def _next(
         if best and total >= best[0]:
             continue
         cheapest = sorted(priced, key=lambda pair: pair[0])
-        if free := next((pair for pair in cheapest if _folder(pair[1].work) not in going), None):
+        if free := next((pair for pair in cheapest if _folder(pair[1].work) not in running), None):
             best = total, cells, free[1], free[0]
     return best[1:] if best else None
 

@@ -11,7 +11,7 @@ from fedactors.papers.flexible.flexible_measures import accuracy, apart, crossin
 from fedactors.papers.flexible.flexible_reported import TABLE_3, TABLE_4, TABLE_5
 from fedactors.papers.verdicts import Claim
 
-SecondLoss = Callable[[ResultTable], list[str]]
+TableText = Callable[[ResultTable], list[str]]
 _NOISE = 3.0  # points: the paper's gaps of one trace, which are 0 by its definitions, are up to .7, of one run each
 _SHARE = 0.25  # its gaps for 4 to 8 traces vary by a quarter from one number of traces to the next
 _ROUNDS = 3.0  # of a rebound: accuracies of single rounds go up and down
@@ -21,8 +21,8 @@ _LATE = 30  # rounds before an arrival that is late
 REBOOTS = ("fast", "vanilla")
 
 
-def table3_of(data: str) -> SecondLoss:
-    """Return the maker of table 3 for a data set."""
+def table3_of(data: str) -> TableText:
+    """Return what makes the lines of table 3 for a data set."""
 
     def beside(table: ResultTable) -> list[str]:
         lines = [f"{data}, points of accuracy{'':22}paper: B - A  C - B   ours: B - A  C - B    accuracy A / B / C"]
@@ -39,8 +39,8 @@ def table3_of(data: str) -> SecondLoss:
     return beside
 
 
-def table4_of(data: str) -> SecondLoss:
-    """Return the maker of table 4 for a data set: medians of rebounds."""
+def table4_of(data: str) -> TableText:
+    """Return what makes the lines of table 4 for a data set: medians of rebounds."""
 
     def beside(table: ResultTable) -> list[str]:
         lines = [

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from fedactors.durations import DAY, HOUR
 from fedactors.report.figure import Chart, blank, hover
-from fedactors.report.measures import DAY, Floats, Ints, virtual_span
+from fedactors.report.measures import Floats, Ints, virtual_span
 from fedactors.run_files.files import damaged
 from fedactors.run_files.records import Records
 from fedactors.run_files.tables import columns_of
 
-_HOUR = DAY // 24
 _SHOWN_FROM = 2 * 3600.0
 
 
@@ -65,7 +65,7 @@ def by_hour(windows: WindowTable, end: int) -> Floats:
 
 def _within(time: Ints, hour: int) -> Ints:
     """Return how much of [0, time) fell into an hour of the day, ns."""
-    inside: Ints = time // DAY * _HOUR + np.clip(time % DAY - hour * _HOUR, 0, _HOUR)
+    inside: Ints = time // DAY * HOUR + np.clip(time % DAY - hour * HOUR, 0, HOUR)
     return inside
 
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fedactors.traces.columns import DAY, assemble, from_midnight, windows
+from fedactors.traces.columns import DAY_SECONDS, assemble, from_midnight, windows
 from fedactors.traces.formats.availability_rule import Fact, Phone, parse
 from fedactors.traces.source import RecordingFile, RepairLog, device, shown
 from fedactors.traces.timeline import Timeline
@@ -103,7 +103,7 @@ def observed(events: list[Event], name: str, repair_log: RepairLog) -> list[Even
     """Return `events` in order of time, without the pairs that FLASH's authors added at the end."""
     for before, after in itertools.pairwise(events):
         if after.second < before.second:
-            same_day = after.second // DAY == before.second // DAY
+            same_day = after.second // DAY_SECONDS == before.second // DAY_SECONDS
             show = _clock if same_day else _stamp
             detail = f"{show(after.second)} after {show(before.second)}"
             repair_log.note("time runs backwards", device(name, after.line), detail)
@@ -133,7 +133,7 @@ def _is_added(pair: list[Event], start: Event) -> bool:
     reported = (screen.fact, screen.value, network.value)
     if reported != ("screen", True, "2g") or screen.second != network.second:
         return False
-    days, rest = divmod(screen.second - start.second, DAY)
+    days, rest = divmod(screen.second - start.second, DAY_SECONDS)
     return (days > 0 and rest == 0) or (start.spaced and not screen.spaced and not network.spaced)
 
 
@@ -171,7 +171,7 @@ def _events(name: str, text: str, source: RecordingFile) -> list[Event]:
 @functools.lru_cache(maxsize=4096)
 def _day(text: str) -> int:
     """Return the seconds from 0001-01-01 to the midnight that begins the day `text`."""
-    return datetime.date.fromisoformat(text).toordinal() * DAY
+    return datetime.date.fromisoformat(text).toordinal() * DAY_SECONDS
 
 
 @functools.lru_cache(maxsize=4096)
@@ -186,11 +186,11 @@ def _meaning(word: str) -> tuple[str, bool | str | float]:
 
 
 def _clock(second: int) -> str:
-    return f"{second % DAY // 3600:02}:{second % 3600 // 60:02}:{second % 60:02}"
+    return f"{second % DAY_SECONDS // 3600:02}:{second % 3600 // 60:02}:{second % 60:02}"
 
 
 def _stamp(second: int) -> str:
-    return f"{datetime.date.fromordinal(second // DAY)} {_clock(second)}"
+    return f"{datetime.date.fromordinal(second // DAY_SECONDS)} {_clock(second)}"
 
 
 def _phones(source: RecordingFile) -> Iterator[tuple[str, str]]:
