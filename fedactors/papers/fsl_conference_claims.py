@@ -5,12 +5,13 @@ Where the paper says "similar" or "about", accuracies are within two points, as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from fedactors.papers import fsl_conference
 from fedactors.papers.claims import less, more, narrow, rising
 from fedactors.papers.experiment import Label, Measures, ResultTable
+from fedactors.papers.figures import Figure
 from fedactors.papers.fsl_full_claims import ALIKE
 from fedactors.papers.fsl_journal_claims import acc
 from fedactors.papers.verdicts import Claim
@@ -44,8 +45,14 @@ def fig2(table: ResultTable) -> list[Claim]:
         claims += [
             more(f"n_0 = {n0}: {name} is more accurate than FL", a, plain) for n0, a in zip(sizes, at, strict=True)
         ]
-        claims.append(less(f"{name}: the last samples help less than the first", at[-1] - at[-2], at[1] - at[0]))
+        claims += _diminishing(name, at)
     return claims
+
+
+def _diminishing(name: str, at: Sequence[Figure]) -> Iterator[Claim]:
+    """Yield the claim that the last samples gain less than the first; nothing of accuracies `at` one or two sizes."""
+    if len(at) > 2:
+        yield less(f"{name}: the last samples help less than the first", at[-1] - at[-2], at[1] - at[0])
 
 
 def fig3(table: ResultTable) -> list[Claim]:
@@ -98,9 +105,8 @@ def fig5(table: ResultTable) -> list[Claim]:
     claims = []
     for name in ("DS", "FSL", "DSL"):
         at = [acc(table, n0=n0, algorithm=name) for n0 in sizes]
-        claims += [
-            more(f"{name}: n_0 = {sizes[-1]} is more accurate than {sizes[0]}", at[-1], at[0]),
-            less(f"{name}: the last samples help less than the first", at[-1] - at[-2], at[1] - at[0]),
-        ]
+        if len(sizes) > 1:
+            claims.append(more(f"{name}: n_0 = {sizes[-1]} is more accurate than {sizes[0]}", at[-1], at[0]))
+        claims += _diminishing(name, at)
     late = [acc(table, n0=sizes[-1], algorithm=name) for name in ("FSL", "DSL")]
     return [*claims, narrow(f"n_0 = {sizes[-1]}: FSL and DSL are alike", late, ALIKE)]

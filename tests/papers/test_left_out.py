@@ -1,5 +1,6 @@
 """An experiment played without some of its labels: claims that look at them are gone, the others are judged."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -54,3 +55,14 @@ def test_without_iid_clients_nobody_is_said_to_be_iid():
         found = [claim.text for claim in judged(without(name, "C", labels))]
         assert [text for text in found if "IID" in text or f"C = {labels}" in text] == []
         assert set(found) <= set(whole)
+
+
+@pytest.mark.parametrize("name", distinct(FULL))
+def test_of_one_label_alone_there_are_claims_or_it_is_said_what_they_need(name):
+    """A KeyError names a cell that is left out; a campaign says so, and goes on."""
+    for axis in sorted({axis for axis, _ in axes(name)}):
+        labels = [label for at, label in sorted(axes(name), key=str) if at == axis]
+        for label in labels:
+            experiment = without(name, axis, *(other for other in labels if other != label))
+            with suppress(KeyError):
+                judged(experiment)
