@@ -24,7 +24,7 @@ import simpy
 from fedactors.clock.selections.askable import Askable
 from fedactors.clock.underway import TripUnderWay
 from fedactors.clock.virtual_time import Waits
-from fedactors.clock.world import World
+from fedactors.clock.world import LAST, World
 from fedactors.plan import NEVER, Ending, Ends, MaybeEnding, Order, Orders, Outcome, Phase, Plan, Time
 
 _MOST_FAILED = 100  # failed trips in a row, for each client that can work at the same time
@@ -154,7 +154,7 @@ class _Server:
         """Return when something besides a landing happens next that the server acts upon; NEVER if nothing does."""
         rules, now = self.rules, self.world.now
         times = []
-        end = self.world.deadline_after(self.opened - now + max(rules.every or 0, rules.during))
+        end = min(self.opened + max(rules.every or 0, rules.during), LAST)
         if end > now and self._begun and self._enough():
             times.append(end)
         if len(self.flights) < rules.concurrency and not (rules.every is not None and self._begun):

@@ -108,7 +108,7 @@ class Availability:
     def reach(self, device: int, work: Time) -> Time:
         """Return the earliest time at which `elapsed` is `work` or more; NEVER if that does not happen.
 
-        Where no on-time is wanted beyond that of the present, it is when the device was on last.
+        If `work` is no more than `elapsed` at some time, the answer may lie before that time.
         """
         row = self._row[device]
         if row < 0:

@@ -26,7 +26,7 @@ from fedactors.streams import Purpose, stream
 from fedactors.workload import Workload
 
 EVERYBODY = slice(None)
-_LAST: Time = NEVER - 1  # when virtual time ends
+LAST: Time = NEVER - 1  # when virtual time ends
 
 
 class World(VirtualTime):
@@ -70,11 +70,11 @@ class World(VirtualTime):
             return self.meter.exhausted
         if until is not None and self.now >= until:
             return Ends.TIME
-        return Ends.HORIZON if self.now >= _LAST else ""
+        return Ends.HORIZON if self.now >= LAST else ""
 
     def deadline_after(self, time: Time | None) -> Time:
         """Return the deadline of what may take so long from now on, at the latest the end of time; NEVER for None."""
-        return NEVER if time is None else min(self.now + time, _LAST)
+        return NEVER if time is None else min(self.now + time, LAST)
 
     def spans(self, client: int, time: Time) -> Iterator[tuple[Time, Time]]:
         """Yield when a device is on from `time` on, as (on, off) in order; of one that behaves, as seen until now."""

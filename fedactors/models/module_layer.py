@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from fedactors.models.layers import Layer, Shape, TensorSpec
+from fedactors.models.layers import Layer, Model, Shape, TensorSpec
 from fedactors.own_code.user_code import Reference
 
 BufferPolicy = Literal["average", "keep_global", "local"]
@@ -127,3 +127,9 @@ class ModuleLayer(Layer):
     @override
     def flops(self, shape: Shape) -> int:
         return self.cost
+
+
+def module_of(model: Model) -> ModuleLayer | None:
+    """Return the module of the user that a model is; None if it is a model of fedactors."""
+    layers = (model.origin,) if model.origin is not None else model.layers
+    return layers[0] if len(layers) == 1 and isinstance(layers[0], ModuleLayer) else None

@@ -11,15 +11,9 @@ from numpy.typing import NDArray
 
 from fedactors.errors import ScenarioError, suggestion
 from fedactors.models.layers import Model
-from fedactors.models.module_layer import ModuleLayer
+from fedactors.models.module_layer import ModuleLayer, module_of
 
 PERSONAL = "personal"  # the name under which a client keeps the values that stay with it
-
-
-def module_of(model: Model) -> ModuleLayer | None:
-    """Return the module of the user that a model is; None if it is a model of fedactors."""
-    layers = (model.origin,) if model.origin is not None else model.layers
-    return layers[0] if len(layers) == 1 and isinstance(layers[0], ModuleLayer) else None
 
 
 def tensor_names(model: Model) -> tuple[str, ...]:

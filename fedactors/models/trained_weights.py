@@ -23,8 +23,8 @@ from typing_extensions import override
 from fedactors.errors import DataError
 from fedactors.models import network
 from fedactors.models.layers import Model
-from fedactors.models.module_layer import ModuleLayer, ModuleMaker
-from fedactors.models.personal import module_of, tensor_names
+from fedactors.models.module_layer import ModuleLayer, ModuleMaker, module_of
+from fedactors.models.personal import tensor_names
 from fedactors.models.torch_modules import as_written, made
 
 _LAYOUT = "model.json"  # beside the files that have the vector; `fedactors.simulation.record.model_layout` writes it

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 
 from fedactors.papers.experiment import Label, ResultTable
-from fedactors.papers.figures import Figure, Number, faults_of, figure, highest, lowest
+from fedactors.papers.figures import Figure, Number, faults_of, figure, highest, lowest, span_of
 from fedactors.papers.verdicts import Claim, ClaimVerdict, SeedMean
 from fedactors.study.statistics import interval, proportion_interval
 
@@ -126,9 +126,8 @@ def reported(claims: Sequence[Claim]) -> list[Claim]:
 
 
 def span(table: ResultTable, measure: str, axis: str, **labels: Label) -> Figure:
-    """Return max - min of a measure's mean along an axis."""
-    values = [table.mean(measure, **labels, **{axis: label}) for label in table.labels(axis)]
-    return highest(values) - lowest(values)
+    """Return max - min of a measure along an axis, seed by seed: no mean is chosen as the highest or the lowest."""
+    return span_of(table.mean(measure, **labels, **{axis: label}) for label in table.labels(axis))
 
 
 def _claim(

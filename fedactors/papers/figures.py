@@ -93,10 +93,19 @@ def lowest(figures: Iterable[Figure]) -> Figure:
 
 def share_of(figures: Iterable[Figure], meets: Callable[[float], bool]) -> Figure:
     """Return the share of the figures whose value `meets`, seed by seed; without a value where one has none."""
+    return _by_seed(figures, lambda row: fmean(meets(value) for value in row))
+
+
+def span_of(figures: Iterable[Figure]) -> Figure:
+    """Return max - min of the figures, seed by seed; without a value where one has none."""
+    return _by_seed(figures, lambda row: max(row) - min(row))
+
+
+def _by_seed(figures: Iterable[Figure], function: Callable[[Sequence[float]], float]) -> Figure:
     found = list(figures)
     rows = zip(*(one.values for one in found), strict=all(one.values for one in found))
-    shares = (fmean(meets(value) for value in row) if Figure(row).lacking == 0 else None for row in rows)
-    return Figure(tuple(shares), faults_of(found))
+    values = (function(row) if Figure(row).lacking == 0 else None for row in rows)
+    return Figure(tuple(values), faults_of(found))
 
 
 def faults_of(figures: Iterable[Figure]) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ def play(
         for cell, run in zip(cells, each(measured, work, jobs), strict=True):
             found[cell.labels] = experiment.of_run(run)
             tell(cell, found[cell.labels])
-    return table_of(experiment, found, list(experiment.seeds))
+    return table_of(experiment, found, experiment.seeds)
 
 
 def measured(work: StudyRun) -> Measures:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fedactors.papers.experiment import Experiment, Label, Measures, ResultTable
 from fedactors.study.study_cells import SEED, StudyCell
@@ -24,7 +24,7 @@ def wanted(experiment: Experiment, found: Mapping[Labels, Measures]) -> list[Stu
     return first + [cell for cell in experiment.cells(experiment.seeds[1:]) if place(cell.labels) in best]
 
 
-def table_of(experiment: Experiment, found: Mapping[Labels, Measures], seeds: list[int]) -> ResultTable:
+def table_of(experiment: Experiment, found: Mapping[Labels, Measures], seeds: Sequence[int]) -> ResultTable:
     """Return the table of the wanted cells with these seeds, all of them found: where axes are tuned, the best ones."""
     cells = [cell for cell in wanted(experiment, found) if cell.at(SEED) in seeds]
     best = (_best(experiment, found) or set()) if experiment.tuned else {place(cell.labels) for cell in cells}

@@ -9,7 +9,7 @@ import pytest
 from fedactors.papers.catalogue import FULL, REDUCED
 from fedactors.papers.claims import all_more, at_least, at_most, counted, less, more, narrow, observed, printed, rising
 from fedactors.papers.experiment import DIVERGED, Evaluation, Experiment, Measures, ResultTable
-from fedactors.papers.figures import Figure, highest, lowest, share_of
+from fedactors.papers.figures import Figure, highest, lowest, share_of, span_of
 from fedactors.papers.flexible.flexible_claims import all_equal, rebounds, table5_claims
 from fedactors.papers.results_text import grouped, shown
 from fedactors.papers.verdicts import Claim, ClaimVerdict, Floor, succeeded
@@ -156,6 +156,12 @@ def test_the_best_of_four_that_are_alike_is_seldom_above_their_line():
         for chosen_from in held:
             held[chosen_from] += more("", highest(four), 0.0, chosen_from=chosen_from).holds
     assert held[4] / cases < 0.06 < 0.14 < held[1] / cases
+
+
+def test_a_span_goes_seed_by_seed():
+    """Of (1, 5) and (2, 1): 1 with the first seed and 4 with the second; the means 3 and 1.5 are 1.5 apart."""
+    assert span_of([figure(1.0, 5.0), figure(2.0, 1.0)]) == figure(1.0, 4.0)
+    assert span_of([figure(1.0, None), figure(2.0, 1.0)]) == figure(1.0, None)
 
 
 def test_arithmetic_goes_seed_by_seed_and_keeps_faults():

@@ -65,4 +65,5 @@ def test_of_one_label_alone_there_are_claims_or_it_is_said_what_they_need(name):
         for label in labels:
             experiment = without(name, axis, *(other for other in labels if other != label))
             with suppress(KeyError):
-                judged(experiment)
+                texts = [claim.text for claim in judged(experiment)]
+                assert len(set(texts)) == len(texts)

@@ -22,7 +22,7 @@ from fedactors.scenario.costs.power_units import MICRO
 from fedactors.scenario.units import energy
 
 _JOULE = energy("1 J")
-_HOURS_PER_DAY = 24.0  # hours
+_HOURS_PER_DAY = 24.0
 _WATTS = {"compute": 4.0, "radio": 1.5, "idle": 0.1}
 
 

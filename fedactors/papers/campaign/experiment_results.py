@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,5 +85,8 @@ def _claims(cells: ExperimentCells, table: ResultTable, seeds: Sequence[int]) ->
 
 
 def _machines(found: Sequence[CellResult]) -> list[str]:
-    named = {f"{one.machine.get('processor') or 'unknown'}, {one.machine.get('cores')} cores" for one in found}
-    return sorted(named)
+    return sorted({_machine(one.machine) for one in found})
+
+
+def _machine(machine: Mapping[str, Any]) -> str:
+    return f"{machine.get('processor') or 'unknown'}, {machine['cores']} cores" if machine else "unknown"

@@ -35,8 +35,6 @@ FLOORS = (
     Floor(0.15, rounds=EARLY, where={"early": EARLY}),
     Floor(0.15, rounds=200),
 )  # chance is a tenth, and w* itself is right in .27 of the cases
-
-
 DISTANCES = ("from_limit", "from_best", "limit_from_best")
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fedactors.models.layers import Model
-from fedactors.models.personal import module_of, tensor_names
+from fedactors.models.module_layer import module_of
+from fedactors.models.personal import tensor_names
 from fedactors.run_files.files import CHECKPOINT, object_of, problem
 from fedactors.run_files.writing import inner_folder, write
 
